@@ -26,7 +26,7 @@ import { STATE_KEYS } from './operator/sign-in/console-sign-in.ts';
 import { ASKING_KEYS, CONSOLE_KEYS } from './server/identity/console-sessions.ts';
 import { serverKeyAuditor } from './server/identity/server-key-auditor.ts';
 
-/** Keys whose data need not agree with other keys: the audit checks only their type and expiry. */
+/** Keys whose data need not agree with other keys. So the audit checks only their type and expiry. */
 const alone: Auditor = {
   keys: [
     { pattern: /^\{nonce:.*\}$/, type: 'hash', life: 'ends' },
@@ -44,7 +44,7 @@ const alone: Auditor = {
   ],
 };
 
-/** The auditors of all data. Each audit makes its own, because some keep what they have read. */
+/** The auditors of all data. Each audit makes new auditors, because some of them keep what they have read. */
 export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
   const hashNow = hashReader();
   const operated = new Map<string, string>();

@@ -56,12 +56,12 @@ const REDIS_URL_RULE =
 
 /**
  * Why a URL of Redis cannot be used. The Redis client would fail on the URL or misread it, and its errors would not name the setting. The
- * answer must not quote the URL, except the names of its options: it may contain a password.
+ * answer must not quote the URL, which may contain a password. It may quote the names of the URL's options.
  */
 function problemOfRedisUrl(text: string): string | undefined {
   const [, rest] = /^rediss?(?:-cluster)?:\/\/(.*)$/s.exec(text) ?? [];
   if (rest === undefined) return REDIS_URL_RULE;
-  // A password with an unencoded / or # would end the host there, and the client would connect to the user's name.
+  // A password with an unencoded / or # would end the host there. The client would then connect to a host with the user's name.
   const credentials = rest.slice(0, Math.max(0, rest.lastIndexOf('@')));
   const isCluster = /^rediss?-cluster:/.test(text);
   if (/[/?#]|%(?![0-9A-Fa-f]{2})/.test(credentials) || !isDecodable(credentials)) return ENCODE_RULE;
@@ -103,14 +103,14 @@ function isDecodable(text: string): boolean {
 }
 
 /**
- * Whether a text is a base URL. It has no query, because the service appends paths, and no password, because the service shows the URL to
- * clients.
+ * Whether a text is a base URL. It may have no query, because the service appends paths, and no password, because the service shows the URL
+ * to clients.
  */
 function isBaseUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/i.test(text) && URL.canParse(text);
 }
 
-/** Schemes that a link on a page must not have: some run code, and the other schemes open no app. */
+/** Schemes that a link on a page must not have, because they run code or open no app. */
 const NO_APP_SCHEMES = /^(?:about|blob|data|file|filesystem|ftp|http|javascript|vbscript|view-source|ws|wss):/i;
 
 /** Whether a text is a universal link, or a link with an app's own scheme, with `{token}` somewhere after the host. */
@@ -118,10 +118,10 @@ function isAppLink(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s{}]+[/?#]\S*\{token\}\S*$/i.test(text) && URL.canParse(text) && !NO_APP_SCHEMES.test(text);
 }
 
-/** The form of a provider's name: clients and people see it. */
+/** The form of a provider's name, which clients and people see. */
 const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
-/** OpenID providers: `name=issuer=client,client;…`. `stores/openid/provider-table.ts` checks what the rows say. */
+/** OpenID providers: `name=issuer=client,client;…`. `stores/openid/provider-table.ts` checks the content of the rows. */
 const OpenIdProviders = z.string().transform((text, { issues }) => {
   const rows = text.split(';').flatMap((row) => (row.trim() === '' ? [] : [row.trim()]));
   return rows.map((row) => {
@@ -142,13 +142,13 @@ const ConsoleProvider = z.strictObject({
   name: z.string().regex(PROVIDER_NAME),
   issuer: z.string(),
   clientId: z.string().regex(/^[\x21-\x7e]{1,255}$/),
-  /** Undefined: a public client, which PKCE alone protects. */
+  /** Undefined: this is a public client, which only PKCE protects. */
   clientSecret: z.string().min(1).max(1024).optional(),
   /** The role of the members of each group. */
   groups: z.record(z.string().min(1).max(255), z.string()),
   /** The claim that lists a person's groups. */
   claim: z.string().min(1).max(255).default('groups'),
-  /** The scopes that the console asks for. Undefined: `openid`, and `profile` and `groups` where the issuer has them. */
+  /** The scopes that the console asks for. Undefined: the scope is `openid`, with `profile` and `groups` if the issuer has them. */
   scope: z
     .string()
     .regex(/^openid( [\x21-\x7e]{1,100}){0,10}$/)
@@ -157,10 +157,10 @@ const ConsoleProvider = z.strictObject({
 
 export type ConsoleProvider = z.output<typeof ConsoleProvider>;
 
-/** OpenID providers of the console, as JSON. `operator/sign-in/console-providers.ts` checks what the rows say. */
+/** OpenID providers of the console, as JSON. `operator/sign-in/console-providers.ts` checks the content of the rows. */
 const ConsoleProviders = z.string().transform((text, { issues }): ConsoleProvider[] => {
   const { data, error } = z.array(ConsoleProvider).max(10).safeParse(jsonIn(text));
-  // The problem must not quote the text, which has secrets.
+  // The message must not quote the text, which contains secrets.
   const [{ path } = { path: [] }] = error?.issues ?? [];
   const at = path.length === 0 ? '' : `: see ${path.join('.')}`;
   if (error !== undefined)
@@ -181,7 +181,7 @@ function jsonIn(text: string): unknown {
 }
 
 /**
- * Session keys: `kid:base64url,…`. The first key signs, and all keys verify, so an operator can change keys while existing sessions stay
+ * Session keys: `kid:base64url,…`. The first key signs, and every key verifies. So an operator can change keys while existing sessions stay
  * valid.
  */
 const SessionKeys = list.pipe(
@@ -218,10 +218,10 @@ const PackageNames = list.pipe(
 
 const AppleIds = list.pipe(z.array(z.string().regex(/^[A-Za-z0-9.-]{1,255}$/, 'must be bundle ids or services ids')));
 
-/** An id that App Store Connect gives: of an issuer, a key or a team. */
+/** An id from App Store Connect: the id of an issuer, a key or a team. */
 const AppleKeyId = z.string().regex(/^[\w-]{1,64}$/, 'must be the id that App Store Connect shows');
 
-/** Base64 with padding, as the Play Console shows its keys. */
+/** Base64 with padding, the form in which the Play Console shows its keys. */
 const base64Key = (rule: string, fits: (bytes: Buffer) => boolean) =>
   z
     .string()
@@ -232,8 +232,8 @@ const base64Key = (rule: string, fits: (bytes: Buffer) => boolean) =>
 const ProvenOperations = list.pipe(z.array(z.enum(['credit', 'highscores'], 'must be credit, highscores or both')));
 
 /**
- * All settings. The schema has their ranges and fixed defaults. A docstring gives the unit, the effect, and a default that depends on other
- * settings.
+ * All settings. The schema has the ranges and fixed defaults of the settings. Each docstring gives the unit, the effect, and a default if
+ * it depends on other settings.
  */
 const Environment = z.object({
   /** The mode of the service. `production`: cookies are Secure, SESSION_KEYS and PUBLIC_URL are required, STORE defaults to google. */
@@ -243,15 +243,15 @@ const Environment = z.object({
   /** The address on which the service listens. */
   HOST: HostName.default('127.0.0.1'),
   /**
-   * A separate TCP port for `/metrics` of all workers. 0: the system picks a free port, and the log names it. Default: PORT serves
+   * A separate TCP port that serves `/metrics` of all workers. 0: the system picks a free port, and the log names it. Default: PORT serves
    * `/metrics`.
    */
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
   /** The address on which METRICS_PORT listens. */
   METRICS_HOST: HostName.default('127.0.0.1'),
   /**
-   * The base URL that people use: the base of pairing links, and an allowed origin. With https, cookies are Secure. Default: the Host
-   * header of each request. Required in production.
+   * The base URL that people use. Pairing links begin with it, and its origin is allowed. With https, cookies are Secure. Default: taken
+   * from the Host header of each request. Required in production.
    */
   PUBLIC_URL: z
     .string()
@@ -277,21 +277,21 @@ const Environment = z.object({
     })
     .optional(),
   /**
-   * Number of replicas that must have coin operations, moves, purchases and sign-outs before the service acknowledges them. 0: the service
+   * The number of replicas that must have a coin operation, move, purchase or sign-out before the service acknowledges it. 0: the service
    * does not wait for replicas.
    */
   REDIS_WAIT_REPLICAS: wholeNumber(0, 5).default(0),
-  /** The folder of the private Redis's data and of the session key for development. A relative path begins at the working directory. */
+  /** The folder with the data of the private Redis and the session key for development. A relative path starts at the working directory. */
   DATA_DIR: z.string().min(1).default('./data'),
   /**
-   * The id with which an operator accepts the data in Redis in place of data that was lost. The service and `npm run admin -- data accept`
-   * print the id. The id fits no other data, so the setting may stay set.
+   * The id by which an operator accepts the data in Redis in place of lost data. The service and `npm run admin -- data accept` print the
+   * id. The id fits no other data, so the setting may stay set.
    */
   ACCEPT_DATA: z
     .string()
     .regex(/^[A-Za-z0-9_-]{22}$/, 'must be the id of data that the service or npm run admin -- data accept printed')
     .optional(),
-  /** Number of worker processes, which share the port. */
+  /** The number of worker processes. They share the port. */
   WORKERS: wholeNumber(1, 64).default(1),
   /**
    * The keys that sign cookies and session tokens. Default: one key, which the first start makes and keeps in DATA_DIR. Required in
@@ -314,25 +314,25 @@ const Environment = z.object({
   TRUSTED_PROXIES: Proxies.default([]),
   /** Whether client addresses have limits. `off`: only SOCKETS_PER_ADDRESS applies. For load tests. */
   RATE_LIMIT: z.enum(['on', 'off']).default('on'),
-  /** The most requests a second from one client address (IPv6: one /64), in each worker. */
+  /** The most requests a second from one client address (an IPv6 /64 counts as one), in each worker. */
   RATE_LIMIT_PER_SECOND: wholeNumber(1, 1_000_000).default(50),
   /** The most requests that one client address may send at once, in each worker. */
   RATE_LIMIT_BURST: wholeNumber(1, 1_000_000).default(200),
   /**
-   * The most creations a minute from one client address, over all workers. A creation is a login, a resolve, a room (also by a rematch), a
-   * pairing, a nonce, a trial, a subscription purchase, a store sign-in, a sandbox issue, the first write of an account, or the first score
-   * of a board.
+   * The most creations a minute from one client address, over all workers. Creations are: a login, a resolve, a room (also by a rematch), a
+   * pairing, a nonce, a trial, a subscription purchase, a store sign-in, a sandbox issue, the first write of an account, and the first
+   * score of a board.
    */
   RATE_LIMIT_CREATIONS_PER_MINUTE: wholeNumber(1, 1_000_000).default(60),
   /** The most wrong room codes, pairing tokens and purchase tokens a minute from one client address, over all workers. */
   RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
-  /** Acts a second over live channels of one client address, in each worker. Twice as many may come at once. */
+  /** The most acts a second over the live channels of one client address, in each worker. Twice as many may come at once. */
   RATE_LIMIT_ACTS_PER_SECOND: wholeNumber(1, 1_000_000).default(300),
   /** The most requests a second with one server key, in each worker. Twice as many may come at once. */
   RATE_LIMIT_SERVER_KEY_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /**
-   * The most new connections, requests for /health and the sandbox store, and refused requests of one client address, a second. Twice as
-   * many may come at once.
+   * The most events a second from one client address that other limits do not count: new connections, requests for /health and the sandbox
+   * store, and refused requests. Twice as many may come at once.
    */
   RATE_LIMIT_UNCOUNTED_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /** Whether the service has the endpoints below `/v1/admin`, for server keys with the scope `admin`. */
@@ -341,41 +341,45 @@ const Environment = z.object({
   CONSOLE: z.enum(['on', 'off'], 'must be on or off').optional(),
   /** The most coins that an operator of the role `support` may add or remove by one correction. */
   SUPPORT_ADJUST_COINS: wholeNumber(0, 1_000_000_000_000).default(1000),
-  /** The most coins that the corrections of one key of the role `support` may add and remove in sum, in a UTC day. */
+  /** The most coins that all corrections of one operator of the role `support` may add and remove together in a UTC day. */
   SUPPORT_DAILY_COINS: wholeNumber(0, 1_000_000_000_000).default(10_000),
-  /** The most coins that the corrections and grants of one operator of the role `economist` may have in sum, in a UTC day. Default: any. */
+  /** The most coins of all corrections and grants of one operator of the role `economist` together in a UTC day. Default: any. */
   ECONOMIST_DAILY_COINS: offOr(wholeNumber(0, 1_000_000_000_000)),
   /**
-   * The coins above which corrections and grants need the yes of a second person: in sum those that one operator, or all operators for one
-   * account, made alone within 24 hours. The tool is exempt, because its user has access to Redis. Default: no second person is needed.
+   * Corrections and grants above this number of coins need the consent of a second person. The coins that one operator, or all operators
+   * for one account, gave or took alone within 24 hours count together. The tool is exempt, because its user has access to Redis. Default:
+   * no second person is needed.
    */
   TWO_PERSON_COINS: offOr(wholeNumber(0, 1_000_000_000_000)),
   /** The OpenID providers with which people sign in to the console, as JSON. The page then takes no server keys. Default: it takes them. */
   CONSOLE_SIGN_IN: ConsoleProviders.default([]),
   /**
-   * For the operator's tool: the server key of the operator. The key decides what the tool may do, and the operators' log names the key.
+   * For the operator's tool: the operator's server key. The key decides what the tool may do, and the operators' log names the key.
    */
   OPERATOR_KEY: z
     .string()
     .regex(/^coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}$/, 'must be a server key: coinop_sk_…')
     .optional(),
-  /** The most requests in flight in each process, counted once their bodies are complete. Further requests are refused as `overloaded`. */
+  /**
+   * The most requests in flight in each process, counted once their bodies are complete. The service refuses further requests with
+   * `overloaded`.
+   */
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
-  /** Hours between two audits of all data in the background. Of all processes on this Redis, one at a time audits. 0: no audits. */
+  /** Hours between two audits of all data in the background. Only one of the processes on this Redis audits at a time. 0: no audits. */
   AUDIT_EVERY_HOURS: wholeNumber(0, 8760).default(0),
-  /** The lowest level of log lines that are written. */
+  /** The lowest level of log lines that the service writes. */
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  /** Which requests get a log line, besides failed and slow requests: none, those answered with 400 and above, or all. */
+  /** The requests that get a log line, besides failed and slow requests: none, those answered with 400 and above, or all. */
   LOG_REQUESTS: z.enum(['off', 'refused', 'all'], 'must be off, refused or all').default('off'),
-  /** Milliseconds of work from which a request is logged as slow. 0: never. */
+  /** The milliseconds of work after which a request is logged as slow. 0: never. */
   SLOW_REQUEST_MS: wholeNumber(0, 3_600_000).default(250),
-  /** Path of the JSON file with the catalogue, which is read again when it changes. Default: the sample catalogue. */
+  /** The path of the JSON file with the catalogue. The service reads the file again when it changes. Default: the sample catalogue. */
   CATALOGUE_FILE: z.string().min(1).optional(),
-  /** Path of a file with words that names of players must not contain. */
+  /** The path of a file with words that players' names must not contain. */
   NAME_WORDS_FILE: z.string().min(1).optional(),
   /** The games that get a board: all (`open`), or only games of the catalogue. Default: `open`; `catalogue` with CATALOGUE_FILE. */
   BOARDS: z.enum(['open', 'catalogue'], 'must be open or catalogue').optional(),
-  /** Who may credit coins. `server`: `coins/credit` and `coins/purchase` need a server key with the scope `coins`. */
+  /** Who may credit coins. `server`: only a server key with the scope `coins` may call `coins/credit` and `coins/purchase`. */
   COIN_AUTHORITY: z.enum(['client', 'server'], 'must be client or server').default('client'),
   /** The most coins that an account may credit itself in a UTC day, credits and purchases together. 0: no cap. Server keys have no cap. */
   CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
@@ -389,7 +393,7 @@ const Environment = z.object({
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
   /** The effect of a refund of coins that are already spent. `debt`: the balance becomes negative. `floor`: the balance stays at 0. */
   REFUNDS: z.enum(['debt', 'floor'], 'must be debt or floor').default('debt'),
-  /** Whether changes of accounts become events, for servers that read `GET /v1/events`. */
+  /** Whether changes of accounts become events, which servers read at `GET /v1/events`. */
   EVENTS: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /** Number of days for which the log keeps events. */
   EVENTS_DAYS: wholeNumber(1, 365).default(7),

@@ -1,8 +1,8 @@
 import type { Config } from '../config.ts';
 
 /**
- * Loads the parts of this folder that a service with these settings serves. In production a service serves none of them, and loads none of
- * their code.
+ * Loads the parts of this folder that a service with these settings serves. In production a service serves none of these parts, and loads
+ * none of their code.
  */
 export async function openDoors({ STORE, PLAYGROUND }: Config) {
   const [sandbox, playground] = await Promise.all([

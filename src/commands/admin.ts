@@ -36,7 +36,9 @@ const SETTINGS = [
   'WEBHOOKS_PRIVATE',
 ];
 
-/** Words of commands that may be secrets. If the operator writes `-` in their place, the tool reads them from standard input. */
+/**
+ * Words of commands that may be secrets. If the operator writes `-` in place of such an argument, the tool reads it from standard input.
+ */
 const HIDEABLE = ['ACCOUNT', 'WHO'];
 
 const EXIT = { refused: 1, failed: 2 };
@@ -48,7 +50,7 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
   const work = command!.plan({ ...input, words });
   const { readsWith } = command!;
   const isRead = command!.changes !== true || (readsWith !== undefined && input.flags[readsWith] !== undefined);
-  if (!isRead && !yes && !canAsk()) throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
+  if (!isRead && !yes && !canAsk()) throw new Failure('This command changes data: run it in a terminal, where it asks you, or add --yes.');
   const silent = pino({ level: 'silent' });
   const config = readConfig(Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]])));
   const { connections, scripts, now, degraded, close } = await unlessStopped(
@@ -105,7 +107,10 @@ async function operatorOf(
   return { by: `key:${key.id} as ${name}`.slice(0, 64), role: key.role, key };
 }
 
-/** @throws Unshown if the text cannot be written. The result of a read may be cut: a program such as `head` may close the pipe early. */
+/**
+ * @throws Unshown if the text cannot be written. The output of a read may be cut off, because a program such as `head` may close the pipe
+ * early.
+ */
 async function print(text: string, isChange: boolean): Promise<void> {
   const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => process.stdout.write(`${text}\n`, resolve));
   if (error && (isChange || error.code !== 'EPIPE')) throw new Unshown(isChange, error);
@@ -118,7 +123,7 @@ class Unshown extends Error {
   }
 }
 
-/** Rejects with a Failure at a signal, unless a change has begun, which goes on. A private Redis is stopped cleanly. */
+/** Rejects with a Failure when a signal arrives, unless a change has begun: the change goes on. A private Redis is stopped cleanly. */
 function stopped(signal: AbortSignal, hasBegun: () => boolean): Promise<never> {
   return new Promise((_, reject) => {
     const stop = (): void => void (hasBegun() || reject(signal.reason as Failure));
@@ -128,9 +133,9 @@ function stopped(signal: AbortSignal, hasBegun: () => boolean): Promise<never> {
 }
 
 /**
- * Waits for the Redis to be opened, and gives up at a signal.
- * @param isPrivate whether a private Redis may be starting. It is then closed after its start, so that it ends cleanly. The opening of any
- * other Redis is not awaited, because it may take a minute
+ * Waits for the Redis to open, and stops waiting at a signal.
+ * @param isPrivate whether a private Redis may be starting. The Redis is then closed as soon as it has started, so that it ends cleanly.
+ * The opening of any other Redis is not awaited, because it may take a minute
  * @throws Failure at a signal
  */
 async function unlessStopped(opening: Promise<OperatedRedis>, signal: AbortSignal, isPrivate: boolean): Promise<OperatedRedis> {
@@ -160,7 +165,7 @@ const withoutEnd = (sentence: string): string => sentence.replace(/\.$/, '');
 const UNCHANGED = '. Nothing was changed.';
 const UNCONFIRMED = 'Redis did not confirm the change: it may or may not have happened. Check before you try again.';
 
-// `print` handles errors of these streams. Without a listener an error would end the process while a private Redis is still running.
+// `print` handles errors of these streams. Without a listener an error would end this process while a private Redis is still running.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const signal = stopSignal(UNCHANGED);
@@ -173,6 +178,6 @@ try {
 } catch (error) {
   console.error(printableLines(sentenceOf(error as Error, isChange)).replace(/^(?! {4})/gm, 'coinop admin: '));
   process.exitCode = error instanceof Failure ? EXIT.refused : EXIT.failed;
-  // Otherwise a connection that is still opening would keep the process alive.
+  // A connection that is still opening would otherwise keep the process alive.
   if (signal.aborted) process.exit();
 }

@@ -3,11 +3,12 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { AuditResult } from '../consistency/background.ts';
 
-/** The part of its time that Redis (each primary of a Cluster) works for an audit in the background, in percent. */
+/** The share of its time, in percent, for which Redis (each primary of a Cluster) works for a background audit. */
 const SHARE_PERCENT = 2;
 
 /**
- * Variables for Node and OpenSSL that the audit gets. Without them it might not trust the certificate of a Redis that the service trusts.
+ * Environment variables for Node and OpenSSL that are passed to the audit. Without them it might not trust the certificate of a Redis that
+ * the service trusts.
  */
 const PASSED_ON = ['PATH', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
@@ -25,7 +26,7 @@ export async function auditInChild(settings: Record<string, string>, signal: Abo
   });
   const stop = (): void => void child.kill('SIGTERM');
   signal.addEventListener('abort', stop);
-  // Keeps only the last line, which has the figures: each finding has its own line, and there may be millions of findings.
+  // Keeps only the last line, which has the figures. Each finding has its own line, and there may be millions of findings.
   let lastLine = '';
   let complaint = '';
   createInterface({ input: child.stdout }).on('line', (line) => (lastLine = line));
@@ -36,7 +37,7 @@ export async function auditInChild(settings: Record<string, string>, signal: Abo
   }).finally(() => signal.removeEventListener('abort', stop));
   signal.throwIfAborted();
   if (code !== 0 && code !== 1) throw new Error(complaint || `the audit ended with code ${code}`);
-  // The last line, `],"drift":2,"isComplete":true,…}`, ends the list of findings. Without findings the whole document is one line.
+  // The last line, `],"drift":2,"isComplete":true,…}`, follows the list of findings. Without findings the whole document is one line.
   const { drift, seconds } = JSON.parse(`{"findings":[${lastLine.slice(lastLine.indexOf(']'))}`) as { drift: number; seconds: number };
   return { findings: drift, seconds };
 }

@@ -31,12 +31,12 @@ Exit code: 0 no drift, 1 drift, 2 the audit could not be completed.
 `;
 
 /**
- * The default of --share with a running service, in percent: the median time of credits rises by an eighth. With 25 it rises by a third
- * (`npm run prove:audit`).
+ * The default of --share, in percent, if a service is running. It raises the median time of credits by an eighth. A share of 25 raises it
+ * by a third (`npm run prove:audit`).
  */
 const SHARE_PERCENT = 10;
 
-/** The audit's priority (nice(2)) with a running service: on a busy machine the processes of the service run first. */
+/** The audit's priority (nice(2)) if a service is running: on a busy machine the processes of the service run first. */
 const NICENESS = 19;
 
 const MOST_LISTED = 50;
@@ -90,7 +90,7 @@ async function run({ share: shareText, 'full-speed': isFullSpeed, list, json }: 
 function sentenceOf(error: Error): string {
   if (error instanceof Failure || error instanceof SettingError || error instanceof Unfinished) return error.message;
   if (/^Connection is closed|^Stream isn't writeable/.test(error.message))
-    return 'Redis closed the connection before the end: nothing is proven. Run the audit again.';
+    return 'Redis closed the connection before the end, so the audit proves nothing. Run it again.';
   return /^[A-Z]{3,} /.test(error.message) ? `Redis refused to answer: ${error.message}` : String(error.stack);
 }
 

@@ -12,9 +12,9 @@ export interface AuditedRedis {
   close(): Promise<void>;
 }
 
-/** Opens the Redis of the settings, as `openRedis` does. */
+/** Opens the Redis of the settings, like `openRedis`. */
 export async function openAuditedRedis(config: Config, log: Logger): Promise<AuditedRedis> {
-  // A Redis that the audit starts must not rewrite its append-only file, because the audit writes nothing.
+  // If the audit starts a Redis, this Redis must not rewrite its append-only file, because the audit writes nothing.
   const { source, isOwn, close } = await openRedis(config, log, { settings: ['--auto-aof-rewrite-percentage', '0'] });
   return {
     connect: (share) => ('redis' in source ? readRedis(source.redis, share) : readCluster(source.cluster, source.options, share)),

@@ -50,8 +50,8 @@ function wantedBy({ port, replicas, appendfsync }: FlagsOf<typeof FLAGS>): Wante
 }
 
 /**
- * The number of replicas of each primary: that of the flag, but at least that of the data. All nodes with data have to be started, because
- * a former replica may have taken over slots.
+ * The number of replicas of each primary. It is the number in the flag, but at least the number in the data. All nodes with data have to be
+ * started, because a former replica may have taken over slots.
  * @throws SettingError if the data has more replicas than the flag says
  */
 function replicasIn(folder: string, { port, replicas }: Wanted): number {
@@ -98,13 +98,14 @@ async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
   }
   for (const { port, pid } of cluster.nodes) console.log(`port ${port}: process ${pid}`);
   const hosts = ports.slice(0, PRIMARIES).map((port) => `127.0.0.1:${port}`);
-  // A service stores the id of its data in DATA_DIR, so it needs a DATA_DIR for this cluster only: the folder with the nodes' folders.
+  // A service stores the id of its data in DATA_DIR. So a service on this cluster needs a DATA_DIR for this cluster only: the folder with
+  // the nodes' folders.
   console.log(`DATA_DIR=${path} REDIS_URL=redis-cluster://${hosts.join(',')} npm start`);
   return 0;
 }
 
 /**
- * At the first signal runs `stop` and ends the process with 0. Further signals are ignored, because the nodes have to write their data.
+ * Runs `stop` at the first signal, and ends the process with 0. Further signals are ignored, because the nodes have to write their data.
  * @returns an AbortSignal that is aborted at the first signal
  */
 function onStop(stop: () => Promise<void>): AbortSignal {
@@ -119,5 +120,5 @@ function onStop(stop: () => Promise<void>): AbortSignal {
 }
 
 await runCommand({ name: 'cluster', help: HELP, flags: FLAGS, run, failed: 1 });
-// If a node failed to start, the nodes that are already running would keep the process alive.
+// If a node failed to start, the nodes that already run would keep the process alive.
 if (process.exitCode === 1) process.exit();

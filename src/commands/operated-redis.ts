@@ -13,14 +13,14 @@ export interface OperatedRedis {
   readonly scripts: CallerScripts;
   /** The time by Redis's clock, in milliseconds since 1970. */
   readonly now: () => number;
-  /** Why a part of a Cluster cannot be reached. Undefined: every part can be reached. */
+  /** The reason why a part of a Cluster cannot be reached. Undefined: every part can be reached. */
   readonly degraded: string | undefined;
   close(): Promise<void>;
 }
 
 /**
  * Opens the Redis of the settings as `openRedis` does, with the connections of a service. A part of a Cluster may be down, because
- * operators are needed most when it is. A change waits for REDIS_WAIT_REPLICAS replicas, as in a service.
+ * operators are needed most at such a time. A change waits for REDIS_WAIT_REPLICAS replicas, as it does in a service.
  * @throws SettingError if no Redis answers, if it has no data, or if it is a replica, which accepts no change
  */
 export async function openOperatedRedis(config: Config, log: Logger): Promise<OperatedRedis> {

@@ -219,7 +219,7 @@ async function examineDelivery(
   const last = failed > delivered ? 'its last attempt failed' : 'others are delivered';
   diagnosis.find(failed > delivered ? 'warning' : 'note', 'hook_failing', {
     text: `The events of ${accounts} accounts wait for a next attempt of the webhook ${id}, and ${last}.`,
-    cost: 'An event that fails for three days is given up.',
+    cost: 'An event that fails for three days is not sent any more.',
     mend: `npm run admin -- webhooks deliveries ${id}`,
   });
 }

@@ -51,7 +51,7 @@ export async function examineRedis(config: Config, diagnosis: Diagnosis): Promis
     diagnosis.fact('redis', 'does not answer');
     diagnosis.find('danger', 'no_redis', {
       text: `${name} does not answer: ${(error as Error).message.replace(/\.$/, '')}.`,
-      cost: 'Everything that needs Redis is 503 store_unavailable.',
+      cost: 'Every request that needs Redis gets 503 store_unavailable.',
       mend: REDIS_URL === undefined ? 'Read the log of the service' : wayTo((error as Error).message),
     });
   }
@@ -64,7 +64,7 @@ function wayTo(reason: string): string {
     : 'Start Redis, or correct REDIS_URL: its address, user and password';
 }
 
-/** Whether the error comes from Redis: the connection was lost during the examination, or Redis refused a command. */
+/** Whether the error comes from Redis, because the connection was lost during the examination or Redis refused a command. */
 function isOfRedis(error: Error): boolean {
   return 'code' in error || /^[A-Z]{3,} |^Connection is closed|^Command timed out|^Stream isn't/.test(error.message);
 }
@@ -84,7 +84,8 @@ async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Pr
 }
 
 async function examinePrivate(config: Config, diagnosis: Diagnosis): Promise<void> {
-  // The doctor changes nothing. A Redis that it starts must not rewrite a file, nor truncate a file that ends in the middle of a write.
+  // The doctor changes nothing. If the doctor starts a Redis, this Redis must not rewrite a file, nor truncate a file that ends in the
+  // middle of a write.
   const unchanged = ['--auto-aof-rewrite-percentage', '0', '--aof-load-truncated', 'no'];
   examineRecord(config.DATA_DIR, diagnosis);
   const { source, close } = await openPrivateRedis(config, pino({ level: 'silent' }), unchanged);
@@ -114,8 +115,8 @@ async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, pl
   diagnosis.fact('redis', `${versionOf(info)}, ${place.name}`);
   if (info.get('cluster_enabled') === '1')
     return diagnosis.find('danger', 'cluster_node', {
-      text: 'This Redis is a node of a Cluster, and REDIS_URL names it as one Redis.',
-      cost: 'Most keys are refused: the service is not ready.',
+      text: 'This Redis is a node of a Cluster, but REDIS_URL names it as a single Redis.',
+      cost: 'The node refuses most keys: the service is not ready.',
       mend: `REDIS_URL=redis-cluster://${place.name}`,
     });
   diagnosis.fact('durability', durabilityOf(info, settings));
@@ -169,7 +170,7 @@ async function examineDataId(
 function findLost(text: string, diagnosis: Diagnosis, mend = BRING_BACK): void {
   diagnosis.find('danger', 'data_lost', {
     text,
-    cost: 'The service is not ready, and all requests of accounts are 503 store_unavailable.',
+    cost: 'The service is not ready, and all requests of accounts get 503 store_unavailable.',
     mend,
   });
 }
@@ -187,7 +188,7 @@ async function examineVersion(redis: Redis, diagnosis: Diagnosis): Promise<void>
   if (version === null || standOfVersion(version) === 'current') return;
   diagnosis.find('note', 'data_version', {
     text: `The data has version ${version}, and this coinop writes version ${DATA_VERSION}.`,
-    cost: 'The next start upgrades it, and coin operations are 503 until then.',
+    cost: 'The next start upgrades the data, and coin operations get 503 until then.',
     mend: 'Take a backup, then start the service (docs/upgrading.md)',
   });
 }
@@ -225,7 +226,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
           'no_replica',
           {
             text: 'A primary has no replica.',
-            cost: 'If it stops, its accounts, rooms and boards are 503 until it runs again.',
+            cost: 'If it stops, its accounts, rooms and boards get 503 until it runs again.',
             mend: `${clusterClientOf(url)} add-node <address of the new node> ${anyNodeOf(url)} --cluster-slave`,
           },
           name,
@@ -235,8 +236,8 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
           'warning',
           'full_coverage',
           {
-            text: 'One slot without a primary stops the whole Cluster (cluster-require-full-coverage yes).',
-            cost: 'If one primary without a replica is down, all accounts are 503 instead of only its own.',
+            text: 'If one slot lacks a primary, the whole Cluster stops (cluster-require-full-coverage yes).',
+            cost: 'If one primary without a replica is down, all accounts get 503 instead of only its own.',
             mend: `${clientOf(url)} CONFIG SET cluster-require-full-coverage no # ${KEEP}`,
           },
           name,
@@ -263,7 +264,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
 }
 
 /**
- * Finds out why no node says which primaries serve: the Redis user may lack a right.
+ * Finds out why no node answers which primaries serve: the Redis user may lack a right.
  * @throws SettingError with the problem if the user has all rights
  */
 async function examineSeeds(url: string, rights: Rights, problem: string, diagnosis: Diagnosis): Promise<void> {
@@ -284,19 +285,19 @@ function examineShape(cluster: Cluster, url: string, problems: readonly string[]
   for (const text of problems)
     diagnosis.find('danger', 'cluster_degraded', {
       text: `${text.replace(/\.$/, '')}.`,
-      cost: 'Accounts, rooms and boards of these slots are 503.',
+      cost: 'Accounts, rooms and boards of these slots get 503.',
       mend: `Bring the node back; ${clusterClientOf(url)} check ${anyNodeOf(url)} shows what else is wrong`,
     });
   if (served < SLOTS && problems.length === 0)
     diagnosis.find('danger', 'slots_uncovered', {
       text: `${SLOTS - served} slots have no primary.`,
-      cost: 'Accounts, rooms and boards of these slots are 503.',
+      cost: 'Accounts, rooms and boards of these slots get 503.',
       mend: `${clusterClientOf(url)} fix ${anyNodeOf(url)}`,
     });
   if (cluster.shards.length < LEAST_PRIMARIES)
     diagnosis.find('warning', 'few_primaries', {
       text: `The Cluster has ${cluster.shards.length} primaries.`,
-      cost: 'A majority of primaries has to agree on a failover: with fewer than three there is none.',
+      cost: 'A majority of primaries has to agree on a failover. With fewer than three primaries there is no failover.',
       mend: 'Three primaries at least (docs/scale-out.md#set-it-up)',
     });
 }

@@ -4,23 +4,26 @@ import { coinKeys, ledgerEntry } from '../../features/coins/model.ts';
 import { sizeText } from '../../process/memory.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** How many accounts are examined: the accounts to which most of the drawn Redis keys belong. */
+/** How many accounts are examined. They are the accounts to which most of the drawn Redis keys belong. */
 const CANDIDATES = 20;
 
 /** The most accounts that the report names. */
 const NAMED = 3;
 
-/** Entries in a day from which on an account is suspicious: more than a player can make, one every nine seconds, day and night. */
+/**
+ * An account is suspicious from this number of entries in a day. It is more than a player can make: an entry every nine seconds, day and
+ * night.
+ */
 const SUSPICIOUS_ENTRIES = 10_000;
 
-/** The least entries in a day of an account that the report names. */
+/** The report names only accounts with at least this many entries in a day. */
 const WORTH_A_LINE = 1000;
 
-/** How many of the newest entries of a ledger are read to estimate the length of all. */
+/** How many of the newest entries of a ledger are read to estimate the average length of its entries. */
 const MEASURED = 20;
 
 /**
- * The bytes of an entry beside its text: its line in the index of idempotency keys, and Redis's own bytes
+ * The bytes of an entry besides its text: its line in the index of idempotency keys, and Redis's own bytes
  * (docs/operating.md#what-an-address-can-add).
  */
 const OVERHEAD_BYTES = 25;
@@ -34,7 +37,7 @@ interface FastAccount {
 }
 
 /**
- * Names the accounts whose ledgers grew most in the last 24 hours. A ledger has one Redis key for each 32 of its idempotency keys, so an
+ * Names the accounts whose ledgers grew most in the last 24 hours. A ledger has one Redis key for each 32 of its idempotency keys. So an
  * account with more entries is drawn more often. If an account has a thousandth of all Redis keys, 8,000 draws almost certainly include the
  * account.
  * @param draws Redis keys that were drawn at random; a key may be drawn several times
@@ -64,14 +67,17 @@ export async function examineAccounts(
         'fast_account',
         {
           text: `The ledger of the account ${id} grew by ${entries} entries in the last 24 hours.`,
-          cost: `They take ${sizeText(bytes)}, forever unless LEDGER_RETENTION_DAYS is set.`,
+          cost: `These entries take ${sizeText(bytes)}, forever unless LEDGER_RETENTION_DAYS is set.`,
           mend: `npm run admin -- accounts show ${id}, then accounts ban; a game that credits for every frame should add up first`,
         },
         node,
       );
 }
 
-/** Counts an account's ledger entries since a time. Entries are in the order of their times, so a binary search reads some twenty. */
+/**
+ * Counts an account's ledger entries since a time. Entries are in the order of their times, so a binary search has to read only some
+ * twenty.
+ */
 async function growthOf(redis: Redis, id: string, since: number): Promise<FastAccount> {
   const ledger = coinKeys.ledger(id);
   const length = await redis.llen(ledger);

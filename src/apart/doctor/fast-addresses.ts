@@ -10,7 +10,7 @@ const NAMED = 5;
 
 const DAY_MS = 86_400_000;
 
-/** Names the addresses that wrote the most ledger entries today and yesterday, as the service's processes have recorded them. */
+/** Names the addresses that wrote the most ledger entries today and yesterday, from the records of the service's processes. */
 export async function examineAddresses(
   redis: Redis,
   { LEDGER_ENTRIES_PER_DAY: budget }: Pick<Config, 'LEDGER_ENTRIES_PER_DAY'>,
@@ -29,7 +29,7 @@ export async function examineAddresses(
       if (budget > 0 && entries >= budget / 2)
         diagnosis.find('warning', 'fast_address', {
           text: `The address ${address} wrote ${entries} ledger entries ${name} (UTC). Its budget is ${budget} a day.`,
-          cost: 'They stay forever unless LEDGER_RETENTION_DAYS is set. Past the budget all users of the address are 429 rate_limited.',
+          cost: 'They stay forever unless LEDGER_RETENTION_DAYS is set. Past the budget all users of the address get 429 rate_limited.',
           mend: 'Refuse the address in your proxy, or lower LEDGER_ENTRIES_PER_DAY; raise it where a school or a provider shares the address',
         });
   }

@@ -5,42 +5,42 @@ import { ledgerPatterns } from '../../features/coins/ledger-layout.ts';
 /** The most ledgers that an estimate reads. */
 const LEDGERS = 1000;
 
-/** How many Redis keys are drawn at random: some 30 ms of Redis's time. */
+/** How many Redis keys are drawn at random. Drawing them takes some 30 ms of Redis's time. */
 const DRAWS = 8000;
 
 /** How many Redis keys are drawn, or ledgers are read, at the same time. */
 const DRAWS_AT_ONCE = 200;
 
 /**
- * How many of the newest entries of each ledger are read. If a ledger has more entries of today, the rate of the entries that were read is
+ * How many of the newest entries of each ledger are read. If a ledger has more entries from today than were read, their number is
  * extrapolated.
  */
 const ENTRIES = 200;
 
 const DAY_MS = 86_400_000;
 
-/** The least age of the data, in milliseconds, from which its growth is estimated. Younger data may come from a load test or an import. */
+/** The growth is estimated only if the data is at least this old, in milliseconds. Younger data may come from a load test or an import. */
 const LEAST_WINDOW_MS = 3_600_000;
 
-/** The least entries of today in the sample. With fewer there is no estimate. */
+/** The lowest number of entries from today in the sample. With fewer there is no estimate. */
 const LEAST_ENTRIES = 30;
 
 /** How fast the ledgers grow, estimated from a sample. */
 export interface Growth {
   /**
-   * The entries of one day, as a part of all entries. The data in Redis grows in the same proportion, as far as it consists of accounts,
+   * The entries of one day as a part of all entries. The data in Redis grows in the same proportion, as far as it consists of accounts,
    * boards and ledgers.
    */
   readonly partADay: number;
-  /** The error of `partADay`: two standard errors, from the choice of the sample alone. */
+  /** The error of `partADay`: two standard errors. It covers only the random choice of the sample. */
   readonly error: number;
   readonly ledgers: number;
-  /** Whether the data is at least a day old. Otherwise `partADay` is projected from a shorter time. */
+  /** Whether the data is at least a day old. Otherwise `partADay` is projected from a shorter time to a day. */
   readonly isOfDay: boolean;
 }
 
 /**
- * Redis does not record how large it was yesterday. But ledger entries have times: in a random sample of ledgers, the share of entries from
+ * Redis does not record how large it was yesterday. But ledger entries have times. In a random sample of ledgers, the share of entries from
  * the last 24 hours is the growth of a day. Data younger than a day is projected to a whole day.
  * @param draws Redis keys that were drawn at random; a key may be drawn several times
  * @returns undefined if the sample is too small or too young
@@ -74,7 +74,7 @@ export function growthOf(
     const recent = times.filter((at) => at > now - windowMs).length;
     seen += recent;
     const oldestTime = times[0] ?? now;
-    // All entries that were read are from the window, and the ledger has older ones that were not read, so the rate is extrapolated.
+    // All entries that were read are from the window, and the ledger has more entries that were not read. So the rate is extrapolated.
     const isCut = recent === times.length && entries > times.length && now > oldestTime;
     const ofWindow = isCut ? Math.min(entries, (recent * windowMs) / (now - oldestTime)) : recent;
     return { entries, ofDay: (ofWindow * DAY_MS) / windowMs };

@@ -1,16 +1,16 @@
 /**
- * Known security holes in the Lua of Redis or Valkey, and for each series of releases the first release without them. Series later than the
- * listed ones never had them.
+ * Known security holes in the Lua of Redis or Valkey, and for each series of releases the first release without them. Series of releases
+ * that are later than the listed ones never had them.
  */
 interface Hole {
   readonly names: string;
   readonly effect: string;
   /**
-   * For each series of releases the first patch release without the hole: `7.2` → 11 means 7.2.11. A series that is not listed, and is
-   * older than the newest listed one, was never fixed.
+   * For each series of releases the first patch release without the hole: `7.2` → 11 means 7.2.11. A series that is not listed, but is
+   * older than the newest listed series, never got a fix.
    */
   readonly fixedIn: Readonly<Record<string, number>>;
-  /** The first series that is reported. Older series do not have the hole, or it is not known which of their releases fix it. */
+  /** The first series that is reported. Older series do not have the hole, or nobody knows which of their releases have the fix. */
   readonly since?: string;
 }
 
@@ -43,7 +43,7 @@ const ofValkey: readonly Hole[] = [
   },
 ];
 
-/** The holes of a version, judged by its number. A distribution may have fixed them without a new number. */
+/** The holes of a version, as far as its number shows. A distribution may have fixed the holes without a new number. */
 export function luaHolesOf(
   version: string,
   isValkey: boolean,

@@ -6,7 +6,10 @@ import type { Diagnosis } from './diagnosis.ts';
 import type { NodeFacts } from './redis-node.ts';
 import { quoted } from './shell.ts';
 
-/** The free room that is recommended, as a multiple of the data: a rewrite of the append-only file writes a second one. */
+/**
+ * The recommended free room on the disk, as a multiple of the data. When Redis rewrites its append-only file, the new file is on the disk
+ * beside the old one.
+ */
 const ROOM_FOR_COPIES = 2;
 
 const LEAST_ROOM_BYTES = 1e9;
@@ -30,7 +33,7 @@ export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, di
   if ((modeOf('') & OTHERS_WRITE) !== 0)
     diagnosis.find('danger', 'open_data_dir', {
       text: `Other users of this machine may write to DATA_DIR ${DATA_DIR} (mode ${octal(modeOf(''))}).`,
-      cost: 'They can replace the data and the keys that sign sessions.',
+      cost: 'These users can replace the data and the keys that sign sessions.',
       mend: `chmod 700 ${quoted(DATA_DIR)}`,
     });
   if (SESSION_KEYS === undefined && (modeOf('session-keys') & OTHERS_OPEN) !== 0)
@@ -43,7 +46,7 @@ export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, di
   if ((modeOf('redis') & OTHERS_OPEN) !== 0)
     diagnosis.find('warning', 'open_redis_data', {
       text: `Other users of this machine may open ${join(DATA_DIR, 'redis')} (mode ${octal(modeOf('redis'))}).`,
-      cost: 'They can read all accounts and the secret of the ledgers.',
+      cost: 'These users can read all accounts and the secret of the ledgers.',
       mend: `chmod 700 ${quoted(join(DATA_DIR, 'redis'))}`,
     });
   examineRoom(DATA_DIR, diagnosis);
@@ -51,7 +54,7 @@ export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, di
   if (old.length > 0)
     diagnosis.find('note', 'old_data', {
       text: `DATA_DIR holds data that a restore replaced: ${old.join(', ')}.`,
-      cost: 'It takes room on the disk, and has accounts that may have been deleted since, and keys that sign sessions.',
+      cost: 'The old data takes room on the disk. It still has accounts that may have been deleted since, and keys that sign sessions.',
       mend: `rm -r ${old.map((name) => quoted(join(DATA_DIR, name))).join(' ')} # when you are sure`,
     });
 }
@@ -64,7 +67,7 @@ function examineRoom(folder: string, diagnosis: Diagnosis): void {
   if (free >= needed) return;
   diagnosis.find(free < Math.max(DANGER_ROOM_BYTES, data / 10) ? 'danger' : 'warning', 'disk', {
     text: `The disk of DATA_DIR has ${sizeText(free)} free, for ${sizeText(data)} of data.`,
-    cost: 'Redis rewrites its append-only file beside the old one. On a full disk the private Redis ends, and everything is 503.',
+    cost: 'Redis rewrites its append-only file beside the old one. On a full disk the private Redis ends, and every request gets 503.',
     mend: `Make room on the disk of ${folder}: ${sizeText(needed)} at least`,
   });
 }
@@ -82,25 +85,25 @@ function octal(mode: number): string {
   return mode.toString(8).padStart(3, '0');
 }
 
-/** Examines the settings of the kernel about which Redis warns at its start. The Redis must be on this machine. */
+/** Examines those settings of the kernel about which Redis warns at its start. The Redis must be on this machine. */
 export function examineKernel({ info, settings }: NodeFacts, diagnosis: Diagnosis): void {
   const overcommit = read('/proc/sys/vm/overcommit_memory')?.trim();
   const used = Number(info.get('used_memory') ?? 0);
   if (overcommit !== undefined && overcommit !== '1') {
-    // With this setting the kernel requires as much free memory for a fork as Redis uses, although the fork takes far less.
+    // With this setting the kernel requires as much free memory for a fork as Redis uses, although the fork needs far less.
     const isTight = used > (availableMemory() ?? Infinity) / 2;
     diagnosis.find(isTight ? 'warning' : 'note', 'overcommit', {
-      text: `The kernel may refuse Redis a fork when memory is short (vm.overcommit_memory = ${overcommit}).`,
-      cost: 'Rewrites of the append-only file and backups fail, and the file grows until the disk is full.',
+      text: `If memory is short, the kernel may refuse Redis a fork (vm.overcommit_memory = ${overcommit}).`,
+      cost: 'Rewrites of the append-only file and backups then fail, and the file grows until the disk is full.',
       mend: 'sysctl vm.overcommit_memory=1 # and the same in /etc/sysctl.conf',
     });
   }
-  // Redis 6.2 and newer turns huge pages off for itself, unless disable-thp is set to no.
+  // Redis 6.2 and newer turns huge pages off for its own process, unless disable-thp is set to no.
   const isAlways = read('/sys/kernel/mm/transparent_hugepage/enabled')?.includes('[always]') === true;
   if (isAlways && settings?.get('disable-thp') !== 'yes')
     diagnosis.find('warning', 'huge_pages', {
       text: 'Transparent huge pages are on for all processes, Redis included.',
-      cost: 'After each fork Redis copies 2 MB for a change of a few bytes: slow answers, and up to twice the memory.',
+      cost: 'After each fork Redis copies 2 MB for each change of a few bytes. Answers become slow, and memory use may double.',
       mend: 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled # or disable-thp yes in redis.conf',
     });
 }

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { isLoopback } from '../../config.ts';
 
-/** How far from this machine an address is. `name`: a host name, which the doctor does not resolve. */
+/** How far from this machine an address is. `name`: the host is a name, which the doctor does not resolve. */
 export type Distance = 'loopback' | 'private' | 'name' | 'public';
 
 /** The private networks: RFC 1918, RFC 6598 (shared), RFC 3927 and RFC 4291 (link-local), RFC 4193 (unique local). */

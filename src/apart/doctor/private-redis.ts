@@ -9,16 +9,16 @@ import { troubleOf } from '../../redis/trouble.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import type { Growth } from './growth.ts';
 
-/** Milliseconds for which the last trouble of the private Redis is reported. */
+/** For how long the last trouble of the private Redis is reported, in milliseconds. */
 const RECENT_MS = 7 * 86_400_000;
 
-/** The most milliseconds that redis-check-aof may read, at some 100 MB a second. */
+/** The most milliseconds for which redis-check-aof may run. It reads some 100 MB a second. */
 const CHECK_MS = 60_000;
 
 const DANGER_DAYS = 7;
 const WARNING_DAYS = 30;
 
-const COST = 'Everything that needs Redis is 503 store_unavailable.';
+const COST = 'Every request that needs Redis gets 503 store_unavailable.';
 
 /** Reports the last trouble of the private Redis, as the service recorded it. */
 export function examineRecord(dataDir: string, diagnosis: Diagnosis): void {
@@ -29,7 +29,7 @@ export function examineRecord(dataDir: string, diagnosis: Diagnosis): void {
   const words = last.lines.length === 0 ? '' : ` Its last words: ${last.lines.join(' / ')}`;
   diagnosis.find('warning', 'redis_ended', {
     text: `The private Redis had trouble at ${at}: ${last.event}. ${last.trouble?.text ?? ''}${words}`.replaceAll(/ {2,}/g, ' ').trim(),
-    cost: 'While it is away everything is 503 store_unavailable.',
+    cost: 'While Redis is down, every request gets 503 store_unavailable.',
     mend: last.trouble?.mend ?? `Read the log of the service, and ${join(dataDir, 'redis', 'redis.log')}`,
   });
 }
@@ -47,7 +47,7 @@ export function examineFailedStart(dataDir: string, reason: string, diagnosis: D
     diagnosis.fact('redis', 'not started: its data ends in the middle of a write');
     diagnosis.find('warning', 'cut_tail', {
       text: `The append-only file of the private Redis ends in the middle of a write.${checked(dataDir)}`,
-      cost: 'The next start of the service drops that end. It was not acknowledged, unless the disk lost more than a write.',
+      cost: 'The next start of the service drops that end. It was not acknowledged, unless the disk lost more than one write.',
       mend: trouble.mend,
     });
     return true;
@@ -61,7 +61,9 @@ export function examineFailedStart(dataDir: string, reason: string, diagnosis: D
   return true;
 }
 
-/** What redis-check-aof says about a damaged file, without changing the file. '' if redis-check-aof is not installed or takes too long. */
+/**
+ * The output of redis-check-aof about a damaged file. The file is not changed. '' if redis-check-aof is not installed or takes too long.
+ */
 function checked(dataDir: string): string {
   const manifest = join(dataDir, 'redis', 'appendonlydir', 'appendonly.aof.manifest');
   const checker = aofChecker();
@@ -76,8 +78,8 @@ function checked(dataDir: string): string {
 }
 
 /**
- * Compares the free room on the disk of the private Redis with the growth of its data. The append-only file is rewritten next to the old
- * one, so the disk must have room for the data twice.
+ * Compares the free room on the disk of the private Redis with the growth of its data. The append-only file is rewritten beside the old
+ * one, so the disk must have room for two copies of the data.
  */
 export function examineDiskGrowth(dataDir: string, growth: Growth | undefined, diagnosis: Diagnosis): void {
   if (growth === undefined || growth.partADay <= 0) return;
@@ -90,7 +92,7 @@ export function examineDiskGrowth(dataDir: string, growth: Growth | undefined, d
   if (days >= WARNING_DAYS) return;
   diagnosis.find(days < DANGER_DAYS && growth.isOfDay ? 'danger' : 'warning', 'disk_growth', {
     text: `The disk of DATA_DIR has ${state}.`,
-    cost: 'Redis rewrites its append-only file beside the old one. On a full disk the private Redis ends, and everything is 503.',
+    cost: 'Redis rewrites its append-only file beside the old one. On a full disk the private Redis ends, and every request gets 503.',
     mend: `A larger disk for ${dataDir}, or LEDGER_RETENTION_DAYS`,
   });
 }

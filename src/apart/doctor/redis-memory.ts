@@ -9,27 +9,28 @@ const DANGER_PART = 0.9;
 const WARNING_PART = 0.75;
 
 /**
- * The part of the machine's memory from which on Redis's use is a danger, if maxmemory is not set. A fork for a rewrite or a backup may
- * need a second copy of what changes.
+ * If maxmemory is not set, Redis's use of memory is a danger from this part of the machine's memory on. During a fork, for a rewrite or a
+ * backup, Redis may need a second copy of all memory that changes.
  */
 const DANGER_PART_OF_MACHINE = 0.8;
 
-/** The part of the machine's memory from which on Redis's use is worth a warning, if maxmemory is not set. */
+/** If maxmemory is not set, Redis's use of memory is worth a warning from this part of the machine's memory on. */
 const WARNING_PART_OF_MACHINE = 0.5;
 
 const DANGER_DAYS = 7;
 const WARNING_DAYS = 30;
 
-/** Where the examined Redis runs, and its name. */
+/** The place in which the examined Redis runs, and its name. */
 export interface NodePlace {
   readonly isOnThisMachine: boolean;
-  /** Whether the service itself starts this Redis, and so decides its settings. */
+  /** Whether the service itself starts this Redis, and so controls its settings. */
   readonly isPrivate: boolean;
   readonly node?: string | undefined;
 }
 
 /**
- * Compares the used memory with maxmemory or the machine's memory, and estimates the time left at the growth of the last day.
+ * Compares the used memory with maxmemory or the machine's memory, and estimates how long the rest will last if the data grows as on the
+ * last day.
  * @returns the growth, if it could be estimated
  */
 export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: Diagnosis, place: NodePlace): Promise<Growth | undefined> {
@@ -55,9 +56,9 @@ export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: D
   const [danger, warning] = isBounded ? [DANGER_PART, WARNING_PART] : [DANGER_PART_OF_MACHINE, WARNING_PART_OF_MACHINE];
   const isSoon = days !== undefined && days < WARNING_DAYS;
   const cost = isBounded
-    ? 'Then Redis refuses writes: all coin operations are 503, and nothing is lost.'
-    : 'Then the kernel ends Redis, or the machine stands still. A fork for a rewrite or a backup needs memory on top.';
-  // The maxmemory that is recommended: twice as much, if the machine has it.
+    ? 'Then Redis refuses writes: all coin operations get 503, and nothing is lost.'
+    : 'Then the kernel ends Redis, or the machine hangs. A fork for a rewrite or a backup needs even more memory.';
+  // The recommended maxmemory is twice the used memory, if the machine has that much.
   const more = Math.min(2 * bound, ofMachine * WARNING_PART);
   const mend =
     isBounded && !isPrivate && more > bound
@@ -75,8 +76,8 @@ export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: D
       'note',
       'no_maxmemory',
       {
-        text: 'Redis has no bound on its memory (maxmemory 0).',
-        cost: 'When the memory of the machine is full, the kernel ends Redis. With a bound Redis refuses writes, and serves reads.',
+        text: 'Redis has no limit on its memory (maxmemory 0).',
+        cost: 'When the memory of the machine is full, the kernel ends Redis. With a limit Redis refuses writes, and serves reads.',
         mend: setMemory(facts.client, bound * WARNING_PART),
       },
       node,

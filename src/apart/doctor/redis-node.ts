@@ -12,15 +12,15 @@ const ANSWER_MS = 3000;
 const CLOCK_READS = 5;
 
 /**
- * The difference between the clocks, in milliseconds, that is a danger. The leases of players in rooms last 10 s
- * (features/rooms/presence.ts): with such a difference a process ends them at once, or never.
+ * A difference of this many milliseconds between the clocks is a danger. The leases of players in rooms last 10 s
+ * (features/rooms/presence.ts). With such a difference a process ends them at once, or never.
  */
 const SKEW_DANGER_MS = 5000;
 
-/** The difference between the clocks, in milliseconds, that is worth a warning. */
+/** A difference of this many milliseconds between the clocks is worth a warning. */
 const SKEW_WARNING_MS = 1000;
 
-/** The end of a remedy whose command changes a setting only until the next start of Redis. */
+/** The end of a remedy whose command changes a setting only until Redis starts again. */
 export const KEEP = 'and the same in redis.conf';
 
 /** What one Redis tells about itself. */
@@ -28,14 +28,14 @@ export interface NodeFacts {
   readonly info: ReadonlyMap<string, string>;
   /** The settings of Redis by name. Undefined: Redis refuses CONFIG, as managed services do. */
   readonly settings: ReadonlyMap<string, string> | undefined;
-  /** The command with which a shell calls this Redis (`clientOf`). */
+  /** The command with which an operator calls this Redis in a shell (`clientOf`). */
   readonly client: string;
 }
 
 /** Redis does not answer, or another program answers in its place. The message is the reason. */
 export class NoAnswer extends Error {}
 
-/** Connects to a Redis, without further attempts. @throws NoAnswer */
+/** Connects to a Redis without trying again. @throws NoAnswer */
 export async function connectOnce(
   location: { url: string } | { host: string; port: number } | { path: string },
   options = {},
@@ -56,7 +56,7 @@ export async function connectOnce(
   redis.on('error', (error: Error) => (reason ??= error));
   try {
     await redis.connect();
-    // PING is refused if Redis wants another password, or while it loads its data.
+    // Redis refuses PING if it wants another password, or while it loads its data.
     const giveUpAt = performance.now() + ANSWER_MS;
     for (;;) {
       const refusal = await redis.ping().then(
@@ -69,7 +69,7 @@ export async function connectOnce(
     }
   } catch (error) {
     redis.disconnect();
-    // If the answer is not from Redis, ioredis adds a request to report that, which is removed.
+    // If the answer does not come from Redis, ioredis appends a request to report it. That part of the message is removed.
     throw new NoAnswer((reason ?? (error as Error)).message.replace(/ Please report this\.?$/, ''));
   }
 }
@@ -118,7 +118,7 @@ export async function examineNode(
   if (facts.settings === undefined)
     find('note', 'config_refused', {
       text: 'Redis does not tell its settings (CONFIG is refused).',
-      cost: 'Whether a power cut loses coin operations is not known here: appendfsync and others are settings.',
+      cost: 'The doctor cannot know whether a power cut loses coin operations, because that depends on settings such as appendfsync.',
       mend: 'Look them up at the provider: docs/backup.md says what to ask for. With an ACL of your own: ACL SETUSER <user> +config|get',
     });
   await examineClock(redis, find);
@@ -130,7 +130,7 @@ async function examineWrites(redis: Redis, find: Find): Promise<void> {
   if (refusal !== undefined && !refusal.includes('NOREPLICAS'))
     find('danger', 'writes_refused', {
       text: `${refusal.charAt(0).toUpperCase()}${refusal.slice(1)}.`,
-      cost: 'All coin operations are 503, and the service is not ready. Nothing is lost.',
+      cost: 'All coin operations get 503, and the service is not ready. Nothing is lost.',
       mend: 'docs/operations/runbook.md#coinopredisrefuseswrites',
     });
 }
@@ -141,20 +141,20 @@ function examineVersion({ info, client }: NodeFacts, find: Find): void {
   const version = info.get('redis_version') ?? '0';
   if (Number.parseInt(version, 10) < 7)
     find('danger', 'old_redis', {
-      text: `Redis is version ${version}, and coinop needs 7.0.`,
+      text: `Redis is version ${version}, but coinop needs 7.0 or newer.`,
       cost: 'The service is not ready and answers 503.',
       mend: 'Install Redis 7.0 or newer, or Valkey',
     });
   if (info.get('arch_bits') === '32')
     find('danger', 'redis_32_bit', {
       text: 'Redis is a 32-bit build.',
-      cost: 'A balance needs 40 bits: the service is not ready.',
+      cost: 'A balance may need 40 bits: the service is not ready.',
       mend: 'Install a 64-bit Redis',
     });
   if (info.get('role') === 'slave')
     find('danger', 'replica', {
       text: 'This Redis is a replica.',
-      cost: 'It takes no writes: the service is not ready and answers 503.',
+      cost: 'This Redis takes no writes: the service is not ready and answers 503.',
       mend: `REDIS_URL=redis://${info.get('master_host')}:${info.get('master_port')}`,
     });
   const policy = info.get('maxmemory_policy') ?? 'noeviction';
@@ -194,7 +194,7 @@ function examineDurability({ info, settings, client }: NodeFacts, find: Find): v
     const since = save === '' ? 'everything' : `everything since the last snapshot${save === undefined ? '' : ` (save ${save})`}`;
     return find('danger', 'no_append_only_file', {
       text: 'Redis keeps no append-only file (appendonly no).',
-      cost: `A crash or a restart of Redis loses ${since}: acknowledged coin operations too.`,
+      cost: `A crash or a restart of Redis loses ${since}, including acknowledged coin operations.`,
       mend: `${client} CONFIG SET appendonly yes # ${KEEP} after that: a restart with it alone begins with an empty file`,
     });
   }
@@ -207,21 +207,21 @@ function examineDurability({ info, settings, client }: NodeFacts, find: Find): v
     });
   if (fsync === 'no')
     find('danger', 'appendfsync', {
-      text: 'Redis leaves it to the system when it writes to disk (appendfsync no).',
+      text: 'Redis lets the operating system decide when to write to disk (appendfsync no).',
       cost: 'A power cut loses some 30 seconds of acknowledged coin operations.',
       mend: `${client} CONFIG SET appendfsync always # ${KEEP}`,
     });
   if (fsync !== 'no' && settings?.get('no-appendfsync-on-rewrite') === 'yes')
     find('warning', 'no_fsync_on_rewrite', {
       text: 'Redis does not sync to disk while it rewrites its append-only file (no-appendfsync-on-rewrite yes).',
-      cost: 'A power cut in that time loses acknowledged coin operations.',
+      cost: 'A power cut during a rewrite loses acknowledged coin operations.',
       mend: `${client} CONFIG SET no-appendfsync-on-rewrite no # ${KEEP}`,
     });
 }
 
 /**
- * Reports a difference between the clocks of Redis and of this machine. Of several measurements the one with the shortest round trip is
- * used: its error is at most half of the round trip.
+ * Reports a difference between the clocks of Redis and of this machine. The clocks are compared several times, and the comparison with the
+ * shortest round trip counts. Its error is at most half of the round trip.
  */
 async function examineClock(redis: Redis, find: Find): Promise<void> {
   let [skewMs, errorMs] = [0, Infinity];
@@ -236,7 +236,9 @@ async function examineClock(redis: Redis, find: Find): Promise<void> {
   if (distance < SKEW_WARNING_MS) return;
   find(distance < SKEW_DANGER_MS ? 'warning' : 'danger', 'clock_skew', {
     text: `The clock of Redis is ${(distance / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the one of this machine.`,
-    cost: 'What is due goes by the clock of Redis: if it is wrong, seasons, subscriptions and sessions end too early or too late. If this one is wrong, tokens and calls of the app store are refused.',
+    cost:
+      "Redis's clock decides what is due: if it is wrong, seasons, subscriptions and sessions end too early or too late. If this " +
+      "machine's clock is wrong, tokens and calls of the app store are refused.",
     mend: 'timedatectl set-ntp true # on both machines',
   });
 }

@@ -3,7 +3,8 @@ import type { Diagnosis } from './diagnosis.ts';
 import type { NodeFacts } from './redis-node.ts';
 
 /**
- * Compares the number of a primary's replicas with the numbers for which coin operations and Redis wait.
+ * Compares the number of a primary's replicas with two other numbers: how many replicas coin operations wait for, and how many Redis
+ * requires for a write.
  * @returns the number of replicas that are online
  */
 export function examineReplicas(
@@ -22,7 +23,7 @@ export function examineReplicas(
       'too_few_replicas',
       {
         text: `Coin operations wait for ${wanted} ${wanted === 1 ? 'replica' : 'replicas'} (REDIS_WAIT_REPLICAS), and ${replicas} ${verb} Redis.`,
-        cost: 'Every coin operation, move, purchase and sign-out waits 1.5 s and then is 503 with outcome unknown.',
+        cost: 'Every coin operation, move, purchase and sign-out waits 1.5 s and then gets 503 with outcome unknown.',
         mend: `Bring the replicas back, or REDIS_WAIT_REPLICAS=${online} for the time being`,
       },
       node,
@@ -33,7 +34,7 @@ export function examineReplicas(
       'no_spare_replica',
       {
         text: `Coin operations wait for ${wanted} of ${replicas} (REDIS_WAIT_REPLICAS).`,
-        cost: 'When one replica stops, all coin operations are 503 with outcome unknown.',
+        cost: 'When one replica stops, all coin operations get 503 with outcome unknown.',
         mend: 'One more replica than REDIS_WAIT_REPLICAS',
       },
       node,
@@ -43,7 +44,7 @@ export function examineReplicas(
       'note',
       'no_wait',
       {
-        text: 'Redis has replicas, and coin operations wait for none of them (REDIS_WAIT_REPLICAS=0).',
+        text: 'Redis has replicas, but coin operations wait for none of them (REDIS_WAIT_REPLICAS=0).',
         cost: 'A failover can lose the last acknowledged coin operations, because replication is asynchronous.',
         mend: 'REDIS_WAIT_REPLICAS=1 with two replicas (docs/scale-out.md#what-a-failover-can-cost)',
       },
@@ -55,7 +56,7 @@ export function examineReplicas(
       'danger',
       'min_replicas',
       {
-        text: `Redis refuses writes below ${least} replicas (min-replicas-to-write), and ${replicas} ${verb} it.`,
+        text: `Redis refuses writes with fewer than ${least} replicas (min-replicas-to-write), and ${replicas} ${verb} it.`,
         cost: 'Everything that writes is 503.',
         mend: `Bring the replicas back, or ${client} CONFIG SET min-replicas-to-write 0`,
       },

@@ -8,8 +8,8 @@ import { distanceOf } from './network.ts';
 import { isForOthers } from './settings.ts';
 
 /**
- * The most milliseconds that the service may take to answer. The doctor may run on the service's machine while the machine is busy; with a
- * shorter wait it reported that no service answers.
+ * The longest wait for an answer of the service, in milliseconds. The doctor may run on the service's machine while the machine is busy.
+ * With a shorter wait it reported that no service answers.
  */
 const ANSWER_MS = 10_000;
 
@@ -53,15 +53,18 @@ export async function examineService(config: Config, url: string | undefined, di
   diagnosis.fact('service', `${base}, ${state}${served === undefined ? '' : `, version ${served}`}`);
   if (served !== undefined && served !== version)
     diagnosis.find('note', 'other_version', {
-      text: `The service is version ${served}, and this command is of ${version}.`,
-      cost: 'The findings about settings may not apply to that version.',
+      text: `The service has version ${served}, but this command has version ${version}.`,
+      cost: 'The findings about settings may not be true for that version.',
       mend: "Run the command of the service's version",
     });
   if (!(metrics instanceof Error)) examineSettingsOf(metrics.text, config, diagnosis);
   if (!(ready instanceof Error)) examineReadiness(ready, config, diagnosis);
 }
 
-/** Compares the settings of the service with the settings of this command. A service of an older version does not publish its settings. */
+/**
+ * Compares the settings of the service with the settings of this command. A service of an older version does not publish fingerprints of
+ * its settings.
+ */
 function examineSettingsOf(metrics: string, config: Config, diagnosis: Diagnosis): void {
   const served = new Map(
     [...metrics.matchAll(/^coinop_setting_info\{([^}]*)\} 1$/gm)].map(([, labels = '']) => {
@@ -73,7 +76,7 @@ function examineSettingsOf(metrics: string, config: Config, diagnosis: Diagnosis
   if (others.length > 0)
     diagnosis.find('warning', 'other_settings', {
       text: `The service runs with other settings than this command: ${others.join(', ')}.`,
-      cost: 'The findings about settings do not apply to the service.',
+      cost: 'The findings about settings are not true for the service.',
       mend: OWN_SETTINGS,
     });
 }
@@ -85,13 +88,13 @@ function examineReadiness({ status, text }: Answer, config: Config, diagnosis: D
   if (body.coinAuthority !== undefined && body.coinAuthority !== whoMintsCoins(config))
     diagnosis.find('warning', 'other_settings', {
       text: `The service runs with other settings than this command. It says who can mint coins: ${body.coinAuthority}.`,
-      cost: 'The findings about settings do not apply to the service.',
+      cost: 'The findings about settings are not true for the service.',
       mend: OWN_SETTINGS,
     });
   if (status !== 200)
     diagnosis.find('danger', 'not_ready', {
       text: `The service is not ready. It says: ${body.error?.message ?? `status ${status}`}`,
-      cost: 'A load balancer sends it no requests; those that need Redis are 503.',
+      cost: 'A load balancer sends it no requests, and requests that need Redis get 503.',
       mend:
         body.error?.message?.includes('data accept') === true
           ? BRING_BACK
@@ -99,8 +102,8 @@ function examineReadiness({ status, text }: Answer, config: Config, diagnosis: D
     });
   for (const problem of body.degraded ?? [])
     diagnosis.find('warning', 'degraded', {
-      text: `A part of the Cluster is not served: ${problem}.`,
-      cost: 'Accounts, rooms and boards of these slots are 503.',
+      text: `No primary serves a part of the Cluster: ${problem}.`,
+      cost: 'Accounts, rooms and boards of these slots get 503.',
       mend: 'Bring that primary back, or let a replica take over (docs/scale-out.md#while-a-primary-is-away)',
     });
 }
@@ -112,8 +115,8 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
     diagnosis.fact('/metrics', `on a port of its own, ${METRICS_HOST}:${METRICS_PORT}`);
     if (distanceOf(METRICS_HOST) !== 'loopback')
       diagnosis.find('note', 'metrics_host', {
-        text: `Anybody who reaches ${METRICS_HOST}:${METRICS_PORT} can read the figures.`,
-        cost: 'They tell how many people play and pay, and what fails.',
+        text: `Anybody who reaches ${METRICS_HOST}:${METRICS_PORT} can read the metrics.`,
+        cost: 'The metrics tell how many people play and pay, and which requests fail.',
         mend: 'METRICS_HOST=<the address in the network of your Prometheus>, or a firewall that lets only it in',
       });
     return;
@@ -121,14 +124,14 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
   if (!isForOthers(config)) return diagnosis.fact('/metrics', 'on this machine only');
   const finding = (text: string) => ({
     text,
-    cost: 'They tell how many people play and pay, and what fails.',
+    cost: 'The metrics tell how many people play and pay, and which requests fail.',
     mend: 'METRICS_PORT=9464, which no proxy passes on; or let your proxy refuse /metrics',
   });
   if (!hasPublicUrl(config))
     return diagnosis.find(
       'warning',
       'open_metrics',
-      finding(`Anybody who reaches ${config.HOST}:${config.PORT} can read the figures at /metrics.`),
+      finding(`Anybody who reaches ${config.HOST}:${config.PORT} can read the metrics at /metrics.`),
     );
   const answer = await ask(`${PUBLIC_URL}/metrics`);
   if (answer instanceof Error)
@@ -138,16 +141,16 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
       finding(`/metrics has no port of its own. Whether ${PUBLIC_URL}/metrics is open could not be checked from here: ${answer.message}.`),
     );
   if (answer.status === 200 && answer.text.includes('coinop_'))
-    return diagnosis.find('warning', 'open_metrics', finding(`Everybody can read the figures at ${PUBLIC_URL}/metrics: it answered.`));
+    return diagnosis.find('warning', 'open_metrics', finding(`Everybody can read the metrics at ${PUBLIC_URL}/metrics: it answered.`));
   diagnosis.fact('/metrics', `${PUBLIC_URL}/metrics answers ${answer.status}: closed to the world`);
 }
 
-/** A path of the service that only operators should reach, with the texts of its findings. */
+/** A path of the service that only operators should reach, and the texts for its findings. */
 interface OperatorsPath {
   readonly name: string;
   readonly setting: string;
   readonly kind: 'open_admin' | 'open_console';
-  /** The path to which a test request without a key is sent. */
+  /** The path to which the doctor sends a test request without a key. */
   readonly asked: string;
   readonly isOpen: (answer: Answer) => boolean;
   readonly whoCan: string;
@@ -177,7 +180,7 @@ const CONSOLE_PAGE: OperatorsPath = {
   off: 'CONSOLE=off, and npm run admin',
 };
 
-/** Examines whether everybody can reach a path that is for operators, by a request without a key. */
+/** Examines, by a request without a key, whether everybody can reach a path that is meant for operators. */
 async function examineOperatorsPath(path: OperatorsPath, config: Config, diagnosis: Diagnosis): Promise<void> {
   const { name, setting, kind, asked, isOpen, whoCan, cost, off } = path;
   const warn = (text: string): void =>

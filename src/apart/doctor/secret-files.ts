@@ -7,8 +7,8 @@ const OTHERS_READ = 0o004;
 const OTHERS_WRITE = 0o002;
 
 /**
- * Examines the permissions of the files with secrets that settings name. A file that its group may read is no finding: containers give
- * secrets to the service's user in this way.
+ * Examines the permissions of the files with secrets whose paths settings name. If the group may read a file, that is no finding, because
+ * containers give secrets to the service's user in this way.
  */
 export function examineSecretFiles(environment: Record<string, string | undefined>, diagnosis: Diagnosis): void {
   for (const { setting, path } of secretFilesIn(environment)) {
@@ -19,13 +19,13 @@ export function examineSecretFiles(environment: Record<string, string | undefine
     if ((mode & OTHERS_WRITE) !== 0)
       diagnosis.find('danger', 'writable_secret', {
         text: `Every user of this machine may change the file of ${setting}, ${path} (mode ${modeText}).`,
-        cost: 'They can replace the secret by one that they know.',
+        cost: 'Such a user can replace the secret by a secret of their own.',
         mend,
       });
     else if ((mode & OTHERS_READ) !== 0)
       diagnosis.find('warning', 'open_secret', {
         text: `Every user of this machine may read the file of ${setting}, ${path} (mode ${modeText}).`,
-        cost: 'Who reads it has the secret: with session keys anybody can sign in as any user.',
+        cost: 'Anybody who reads the file has the secret. With session keys anybody can sign in as any user.',
         mend,
       });
   }

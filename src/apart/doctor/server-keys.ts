@@ -3,10 +3,10 @@ import { consoleOf, type Config } from '../../config.ts';
 import { endOf, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from '../../server/identity/server-key-record.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** Milliseconds before its expiry from which on a key is reported, so that its users have time to change it. */
+/** A key is reported from this many milliseconds before its expiry, so that its users have time to change it. */
 const SOON_MS = 14 * 86_400_000;
 
-/** Milliseconds without use after which a key is reported as probably not needed. */
+/** A key that was not used for this many milliseconds is reported as probably not needed. */
 const UNUSED_MS = 90 * 86_400_000;
 
 /** Examines the valid server keys. */
@@ -29,7 +29,7 @@ export async function examineKeys(redis: Redis, config: Config, diagnosis: Diagn
       text: `The paths of operators are open in production (ADMIN_API=on${consoleOf(config) === 'open' ? ', CONSOLE=on' : ''}), and ${
         operating.length === 0 ? 'there is no key for them' : "no operator's key was used for 90 days"
       }.`,
-      cost: 'Nobody needs them, and a key that leaks opens them.',
+      cost: 'Nobody needs these keys, and anybody to whom one of them leaks can use it.',
       mend: `ADMIN_API=off${consoleOf(config) === 'open' ? ' and CONSOLE=off' : ''}: npm run admin needs neither`,
     });
   for (const { id, name, scopes, role, createdAt, expiresAt } of valid) {
@@ -39,21 +39,21 @@ export async function examineKeys(redis: Redis, config: Config, diagnosis: Diagn
     if (expiresAt === undefined)
       diagnosis.find('note', 'endless_key', {
         text: `${mints}, and never expires.`,
-        cost: 'If it leaks, a thief can mint coins until somebody notices.',
+        cost: 'If this key leaks, a thief can mint coins until somebody notices.',
         mend: `npm run admin -- keys rotate ${id} --expires 90d`,
       });
     const usedAt = Number(used.get(id) ?? createdAt);
     if (now - usedAt >= UNUSED_MS)
       diagnosis.find('note', 'unused_key', {
         text: `${mints}, and nobody has used it ${used.has(id) ? 'since' : 'since it was made on'} ${dayOf(usedAt)}.`,
-        cost: 'If it leaks, a thief can mint coins; and nobody needs it.',
+        cost: 'If this key leaks, a thief can mint coins; and nobody needs the key.',
         mend: `npm run admin -- keys revoke ${id}`,
       });
   }
   if (COIN_AUTHORITY === 'server' && giving.length === 0)
     diagnosis.find('warning', 'no_coin_key', {
-      text: 'Only server keys with the scope coins may give coins (COIN_AUTHORITY=server), and there is none.',
-      cost: 'Nobody gets coins: each credit and purchase is 403 server_only.',
+      text: 'Only server keys with the scope coins may give coins (COIN_AUTHORITY=server), but there is no such key.',
+      cost: 'Nobody gets coins: each credit and purchase is refused with 403 server_only.',
       mend: 'npm run admin -- keys create --name NAME --scopes coins',
     });
   for (const { id, name, ...record } of valid) {
@@ -61,7 +61,7 @@ export async function examineKeys(redis: Redis, config: Config, diagnosis: Diagn
     if (end > now + SOON_MS) continue;
     diagnosis.find('warning', 'key_expires', {
       text: `The server key ${id} (${name}) expires on ${dayOf(end)}.`,
-      cost: 'From then on calls with it are 401 bad_key.',
+      cost: 'From then on calls with this key get 401 bad_key.',
       mend: `npm run admin -- keys rotate ${id}`,
     });
   }

@@ -5,7 +5,7 @@ import { checkStores } from '../../stores/stores.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 
-/** Whether the settings mean the service to be reached by other machines. */
+/** Whether the settings show that other machines are meant to reach the service. */
 export function isForOthers({ HOST, PUBLIC_URL }: Config): boolean {
   const isPublicUrl = PUBLIC_URL !== undefined && distanceOf(new URL(PUBLIC_URL).hostname) !== 'loopback';
   return isPublicUrl || distanceOf(HOST) !== 'loopback';
@@ -22,7 +22,7 @@ export function examineSettings(config: Config, problems: readonly string[], dia
     });
   if (!config.production && isForOthers(config))
     diagnosis.find('warning', 'development', {
-      text: `The service is reachable by others, and runs with NODE_ENV=${config.NODE_ENV}.`,
+      text: `Other machines can reach the service, and it runs with NODE_ENV=${config.NODE_ENV}.`,
       cost: 'Cookies travel over plain http, the sandbox store sells for nothing, and the playground is open.',
       mend: 'NODE_ENV=production, with SESSION_KEYS and PUBLIC_URL',
     });
@@ -47,7 +47,7 @@ function examineCoins(config: Config, diagnosis: Diagnosis): void {
   if (LEDGER_RETENTION_DAYS > 0)
     diagnosis.find('note', 'retention', {
       text: `Ledger entries and their idempotency keys are deleted after ${LEDGER_RETENTION_DAYS} days.`,
-      cost: 'A coin operation that a client sends again after that takes effect a second time.',
+      cost: 'If a client sends a coin operation again after that time, the operation takes effect a second time.',
       mend: 'LEDGER_RETENTION_DAYS=0 keeps them forever; see the memory left',
     });
 }
@@ -62,7 +62,7 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
       cost: 'Every client can sign in as any user and buy for nothing.',
       mend: 'STORE=google with its settings (docs/stores.md), or STORE=off',
     });
-  // The settings that are missing are listed only if no setting of a store is invalid, because `problems` has the invalid ones already.
+  // Missing settings are listed only if no setting of a store is invalid, because `problems` has the invalid settings already.
   const missing = problems.some((text) => /^(?:GOOGLE|PLAY|APPLE)_/.test(text)) ? [] : checkStores(config).missing;
   if (missing.length > 0)
     diagnosis.find('warning', 'store_unconfigured', {
@@ -79,20 +79,23 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
     });
 }
 
-/** Examines what purchases give that nobody paid for. Only in production: elsewhere they are how a shop is tried. */
+/**
+ * Examines what users get for purchases that nobody paid for. This matters only in production, because elsewhere such purchases are the way
+ * to try a shop.
+ */
 function examineTests({ TEST_PURCHASES, TEST_COINS_PER_DAY, STORE, production }: Config, diagnosis: Diagnosis): void {
   if (!production || STORE === 'off') return;
   diagnosis.fact('test purchases', TEST_PURCHASES === 'capped' ? `capped: ${TEST_COINS_PER_DAY} coins an account and day` : TEST_PURCHASES);
   if (TEST_PURCHASES === 'on')
     diagnosis.find('warning', 'test_purchases', {
-      text: 'Purchases that nobody paid for give coins and access without a bound (TEST_PURCHASES=on).',
+      text: 'Purchases that nobody paid for give coins and access without a limit (TEST_PURCHASES=on).',
       cost: 'Every licence tester, and everybody who has the app from TestFlight, gets coins for nothing.',
       mend: 'TEST_PURCHASES=capped, or off',
     });
   if (TEST_PURCHASES === 'off' && STORE.split(',').includes('apple'))
     diagnosis.find('note', 'no_app_review', {
       text: 'Purchases of the sandbox are refused (TEST_PURCHASES=off).',
-      cost: 'App Review buys in the sandbox, with the app that is for sale. It sees that its purchases fail, and may reject the app.',
+      cost: 'App Review buys the app that is for sale in the sandbox. It sees that purchases fail, and may reject the app.',
       mend: 'TEST_PURCHASES=capped',
     });
 }
@@ -109,19 +112,19 @@ function examineDoors(config: Config, diagnosis: Diagnosis): void {
   if (TRUSTED_PROXIES.some((range) => /\/0$/.test(range)))
     diagnosis.find('danger', 'everyone_is_trusted', {
       text: `TRUSTED_PROXIES trusts every address (${TRUSTED_PROXIES.join(', ')}).`,
-      cost: 'A client gives itself any address by X-Forwarded-For, so that no limit holds, and blames others in the log.',
+      cost: 'A client can give itself any address with X-Forwarded-For. So no limit holds, and the log blames others.',
       mend: 'TRUSTED_PROXIES=<the addresses of your own proxies>',
     });
   if (PUBLIC_URL?.startsWith('https:') === true && TRUSTED_PROXIES.length === 0)
     diagnosis.find('warning', 'no_trusted_proxy', {
-      text: 'PUBLIC_URL is https, so there is a proxy in front, and TRUSTED_PROXIES is empty.',
+      text: 'PUBLIC_URL is https, so there is a proxy in front, but TRUSTED_PROXIES is empty.',
       cost: "All clients share the limits of one address, the proxy's: a busy minute refuses everybody (429).",
       mend: 'TRUSTED_PROXIES=<the addresses of your proxies>',
     });
   if (SESSION_VERIFY === 'on')
     diagnosis.find('note', 'open_verify', {
-      text: 'Anybody who reaches /v1/sessions/verify may ask whose session a token is (SESSION_VERIFY=on).',
-      cost: 'Little: the answer tells nothing that the token would not open.',
+      text: 'Anybody who reaches /v1/sessions/verify may ask to which account a session token belongs (SESSION_VERIFY=on).',
+      cost: 'The risk is small: the answer tells nothing that the holder of the token could not read anyway.',
       mend: 'Let the proxy pass the path from your own network only',
     });
   if (production && PLAYGROUND === 'on')
@@ -133,7 +136,7 @@ function examineDoors(config: Config, diagnosis: Diagnosis): void {
   if (production && WEBHOOKS_PRIVATE === 'on')
     diagnosis.find('warning', 'private_webhooks', {
       text: 'Webhooks may go to private addresses and over http: in production (WEBHOOKS_PRIVATE=on).',
-      cost: 'A person who may add webhooks can send requests to anything that coinop reaches in your network.',
+      cost: 'A person who may add webhooks can make coinop send requests to any machine that it reaches in your network.',
       mend: 'WEBHOOKS_PRIVATE=off, unless a receiver is in your own network',
     });
 }
@@ -150,7 +153,7 @@ function examineTransport({ ALLOWED_ORIGINS, PUBLIC_URL, REDIS_URL }: Config, di
   if (PUBLIC_URL !== undefined && isPlain(PUBLIC_URL))
     diagnosis.find('warning', 'http_public_url', {
       text: `PUBLIC_URL is plain http: ${PUBLIC_URL}.`,
-      cost: 'Sessions and installIds can be read on the way. In production browsers keep no cookie over http, so nobody stays signed in.',
+      cost: 'Anybody on the way can read sessions and installIds. In production browsers keep no cookie over http: nobody stays signed in.',
       mend: `A proxy with TLS, and PUBLIC_URL=${PUBLIC_URL.replace('http:', 'https:')}`,
     });
   if (REDIS_URL !== undefined) examineRedisUrl(REDIS_URL, diagnosis);

@@ -2,9 +2,9 @@ import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
 import { nameOf } from '../../redis/shard.ts';
 
 /**
- * The command with which a shell calls the Redis of REDIS_URL, so that operators can paste it from a finding: `redis-cli -h 10.0.0.5 -p
- * 6379 --askpass`, or `redis-cli --cluster call 10.0.0.5:6379` for all nodes of a Cluster. The command does not contain the password:
- * redis-cli asks for the password.
+ * The command with which an operator calls the Redis of REDIS_URL in a shell, to be copied from a finding: `redis-cli -h 10.0.0.5 -p 6379
+ * --askpass`, or `redis-cli --cluster call 10.0.0.5:6379` for all nodes of a Cluster. The command does not contain the password, because
+ * redis-cli asks for it.
  */
 export function clientOf(url: string): string {
   if (isClusterUrl(url)) return `${clusterClientOf(url)} call ${anyNodeOf(url)}`;
@@ -17,7 +17,7 @@ export function clusterClientOf(url: string): string {
   return ['redis-cli', ...wayIn(url), '--cluster'].join(' ');
 }
 
-/** The address of a node of the Cluster, whichever REDIS_URL names first: `10.0.0.5:6379`. */
+/** The address of the Cluster's node that REDIS_URL names first: `10.0.0.5:6379`. */
 export function anyNodeOf(url: string): string {
   return nameOf(clusterSeedsOf(url).seeds[0]!);
 }

@@ -4,7 +4,7 @@ import type { Diagnosis } from './diagnosis.ts';
 import { quoted, userOf } from './shell.ts';
 
 /**
- * Whether the user of REDIS_URL may do what coinop needs.
+ * Whether the Redis user of REDIS_URL has the rights that coinop needs.
  * @param node the name of the node, on a Cluster
  * @returns false if a right is missing. The doctor then cannot examine this Redis further, and the service would not be ready
  */
@@ -18,7 +18,7 @@ export async function examineRights(redis: Redis, rights: Rights, url: string, d
     diagnosis.fact(node ?? 'redis', 'does not allow what coinop needs');
     const finding = {
       text: `The user ${user} of REDIS_URL may not do what coinop needs: ${error.message.replace(/^the Redis user /, 'it ')}.`,
-      cost: 'The service is not ready, and requests are 503 store_unavailable.',
+      cost: 'The service is not ready, and requests get 503 store_unavailable.',
       mend: `ACL SETUSER ${user} ${error.rules.map(quoted).join(' ')} # as an administrator of Redis, and the same in its users.acl or redis.conf`,
     };
     diagnosis.find('danger', 'forbidden', finding, node);
@@ -35,7 +35,7 @@ export function findUnexamined(message: string, url: string, diagnosis: Diagnosi
   const user = quoted(userOf(url));
   diagnosis.find('note', 'not_examined', {
     text: `The doctor could not examine all of Redis: ${message.replace(/^NOPERM /, '').replace(/\.$/, '')}.`,
-    cost: 'The service needs no more rights. What the doctor did not see may be wrong all the same.',
+    cost: 'The service needs no more rights. But the facts that the doctor could not read may be wrong all the same.',
     mend: `ACL SETUSER ${user} ${quoted(`+${command ?? '@read'}`)} # as an administrator of Redis, for the user of this command`,
   });
 }

@@ -3,7 +3,7 @@ import { styleSheet } from '../../web/style/style-sheet.ts';
 
 export { section } from './section.ts';
 
-/** The module of browser/ that the page loads. `imported` are the modules that it imports. */
+/** The module in browser/ that the page loads. `imported`: the modules that it imports. */
 export const module = 'playground';
 export const imported = [
   'steps',

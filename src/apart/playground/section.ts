@@ -1,6 +1,6 @@
 import { html, type Html } from '../../web/html.ts';
 
-/** The HTML of the playground before anything has happened. The modules of browser/ add the behaviour. */
+/** The HTML of the playground in its initial state. The modules in browser/ add the behaviour. */
 export function section({ sandbox }: { readonly sandbox: boolean }): Html {
   return html`<section class="block" id="playground" aria-busy="true" aria-labelledby="playground-title">
     <div>

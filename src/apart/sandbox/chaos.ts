@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** The chances of each fault, in a thousand. They are far higher than in a real store, so that a minute shows the faults of a year. */
+/**
+ * The probability of each fault, in a thousandth. The faults are far more frequent than in a real store, so that a minute shows the faults
+ * of a year.
+ */
 const LOST = 150;
 const DOUBLED = 150;
 const LATE = 300;
@@ -15,8 +18,8 @@ const LATEST_MS = 3000;
 const SLOWEST_MS = 1500;
 
 /**
- * Random faults of a store (setting SANDBOX_CHAOS): notifications come late, twice, in another order or never; the API is slow, fails, or
- * fails after it has done its work; purchases are refunded. A seed gives the same random numbers each time. Which call gets which number
+ * Random faults of a store (setting SANDBOX_CHAOS). Notifications come late, twice, in another order or never. The API is slow, fails, or
+ * fails after it has done its work. Purchases are refunded. A seed gives the same random numbers each time. Which call gets which number
  * depends on the order of the calls.
  */
 export class Chaos {
@@ -26,7 +29,7 @@ export class Chaos {
     this.#state = seed;
   }
 
-  /** The delays, in milliseconds, after which a notification is delivered: an empty list if it is lost, two delays if it comes twice. */
+  /** The delays, in milliseconds, after which a notification is delivered: no delay if it is lost, two if it comes twice. */
   deliveries(): number[] {
     if (this.#happens(LOST)) return [];
     const delay = () => (this.#happens(LATE) ? this.#upTo(LATEST_MS) : 0);

@@ -6,7 +6,7 @@ import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_CLIENT_ID } from './settings.ts';
 import { newSubject, signToken } from './sign-token.ts';
 
-/** The life of an ID token, the same as of Google's. */
+/** The life of an ID token, the same as at Google. */
 const LIFE_SECONDS = 3600;
 
 /** The most characters of a nonce. */
@@ -51,7 +51,7 @@ export async function issueIdToken(
   const now = Math.floor(services.now() / 1000);
   const expiresAt = now + expiresInSeconds;
   const token = await signToken(services.sandbox.keys, {
-    // Google's ID tokens live an hour, so a token that ends in less than an hour is dated back.
+    // Google's ID tokens live an hour. So a token that ends in less than an hour gets an earlier time of issue.
     issuedAt: Math.min(now, expiresAt - LIFE_SECONDS),
     expiresAt,
     subject,

@@ -3,13 +3,13 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
 /**
- * What the sandbox has issued for a purchase token: a hash with the JSON `issued`, and when the purchase was consumed (`consumedAt`) or
- * acknowledged (`acknowledgedAt`).
+ * The Redis hash for a purchase token: the JSON `issued` that the sandbox has issued, and the time at which the purchase was consumed
+ * (`consumedAt`) or acknowledged (`acknowledgedAt`).
  */
 
 type Finish = 'consumedAt' | 'acknowledgedAt';
 
-/** Records the time at which the purchase was finished. If there is one, the first time stays. */
+/** Records when the purchase was consumed or acknowledged. If there is one, the first time stays. */
 export const finishScript = defineScript({
   name: 'sandbox/finish-issued',
   lua: `return {redis.call('EXISTS', record) == 1 and redis.call('HSETNX', record, finish, now) and 'finished' or 'unknown'}`,
@@ -21,7 +21,7 @@ export const finishScript = defineScript({
 
 /**
  * Records what the sandbox has issued for a purchase token, unless the record has changed since it was read. `seen` is the JSON as it was
- * read, '' for a new record, '*' for a change of any.
+ * read, '' for a new record, or '*' to overwrite any record.
  */
 export const keepScript = defineScript({
   name: 'sandbox/keep-issued',

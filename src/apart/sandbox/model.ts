@@ -21,10 +21,10 @@ export const PackageName = z
 /** The id of a product, by the rule of the Play Console. */
 export const ProductId = z.string().regex(/^[a-z0-9][a-z0-9_.]{0,39}$/, 'Must be 1 to 40 of a-z, 0-9, _ and .');
 
-/** The account as an app names it to the store, at most as long as Google's obfuscated account ids. */
+/** The account, by the id that an app gives to the store. The id is at most as long as Google's obfuscated account ids. */
 export const AccountIdGiven = z.string().min(1).max(64);
 
-/** A new purchase token. By the prefix the sandbox's tokens differ from Google's. */
+/** A new purchase token. The prefix of the sandbox's purchase tokens, which Google's do not have. */
 export function newPurchaseToken(): string {
   return `sandbox.${randomBytes(24).toString('base64url')}`;
 }
@@ -34,12 +34,12 @@ export function mayBePurchaseToken(token: string): boolean {
   return /^sandbox\.[\w-]{32}$/.test(token);
 }
 
-/** The time from which the store's API knows a purchase. @param afterSeconds the delay that the order names; undefined: none */
+/** The time from which on the store's API knows a purchase. @param afterSeconds the delay that the order names; undefined: none */
 export function knownAtOf(afterSeconds: number | undefined, at: number): number | undefined {
   return afterSeconds === undefined ? undefined : at + Math.round(afterSeconds * 1000);
 }
 
-/** Whether the store's API does not know a purchase yet that was issued already. */
+/** Whether the store's API does not know a purchase yet although it was issued already. */
 export function isUnknown({ knownAt = 0 }: { readonly knownAt?: number | undefined }, now: number): boolean {
   return now < knownAt;
 }

@@ -3,16 +3,16 @@ import type { MadeProviders } from '../../stores/openid/providers.ts';
 import { SANDBOX_ISSUER as ISSUER } from '../../stores/openid/provider-table.ts';
 import { SANDBOX_CLIENT_ID, SANDBOX_ISSUERS } from './settings.ts';
 
-/** The form of the names of the sandbox's providers. */
+/** The form that names of the sandbox's providers have. */
 export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
-/** The life of the ID tokens of Google's stand-in, in seconds, as of Google's own. */
+/** The life of ID tokens from the stand-in for Google, in seconds, the same as at Google. */
 const GOOGLE_SECONDS = 3600;
 
-/** The life of the ID tokens of the other stand-ins, in seconds, as of Apple's. */
+/** The life of ID tokens from the other stand-ins, in seconds, the same as at Apple. */
 const DAY_SECONDS = 86_400;
 
-/** The stand-ins for providers of sign-ins: for Google and Apple, and for any other by its name. */
+/** The stand-ins for sign-in providers: for Google, for Apple, and for any other provider by its name. */
 export class SandboxProviders implements MadeProviders {
   readonly #keysUrl: () => string;
 
@@ -32,7 +32,7 @@ export class SandboxProviders implements MadeProviders {
       keysUrl: this.#keysUrl,
       maxAgeSeconds: isGoogle ? GOOGLE_SECONDS : DAY_SECONDS,
       hashesNonce: name === 'apple',
-      // The sandbox's endpoints make tokens by Redis's clock, so their times are checked by the same clock.
+      // The sandbox's endpoints make tokens with times of Redis's clock, so the times are checked by the same clock.
       isByRedisClock: true,
     };
   }

@@ -5,8 +5,8 @@ export const SANDBOX_CLIENT_ID = 'sandbox.apps.coinop';
 export const SANDBOX_PACKAGE_NAME = 'dev.coinop.sandbox';
 
 /**
- * The issuers of the sandbox's tokens, in two spellings like Google's. They do not contain the service's address: services on one Redis
- * have different addresses and must accept each other's tokens.
+ * The issuers of the sandbox's tokens, in two spellings like Google's. The issuers do not contain the service's address, because services
+ * on one Redis have different addresses and must accept each other's tokens.
  */
 export const SANDBOX_ISSUERS = ['https://accounts.sandbox.coinop', 'accounts.sandbox.coinop'] as const;
 
@@ -16,8 +16,8 @@ export const SANDBOX_SERVICE_ACCOUNT = 'service-account@sandbox.coinop';
 export const SANDBOX_NOTIFIER = 'notifications@sandbox.coinop';
 
 /**
- * Milliseconds between two readings of the voided purchases. The time is short, so that a developer soon sees a refund arrive without its
- * notification.
+ * Milliseconds between two readings of the list of voided purchases. The time is short, so that a developer soon sees a refund arrive
+ * without its notification.
  */
 const ASK_FOR_VOIDED_EVERY_MS = 60_000;
 

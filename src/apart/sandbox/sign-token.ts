@@ -4,17 +4,17 @@ import { SANDBOX_ISSUERS } from './settings.ts';
 import type { SandboxKeys } from './signing-keys.ts';
 
 interface TokenContents {
-  /** In seconds since 1970, as the token has it. */
+  /** The time in seconds since 1970, as tokens have it. */
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly subject: string;
-  /** Left out: the sandbox's stand-in for Google. */
+  /** Undefined: the issuer is the sandbox's stand-in for Google. */
   readonly issuer?: string;
   readonly audience: string;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** Signs an OpenID Connect token: an ID token of a user, or the token of a Pub/Sub push. */
+/** Signs a token of OpenID Connect, which is an ID token of a user or the token of a Pub/Sub push. */
 export async function signToken(keys: SandboxKeys, contents: TokenContents): Promise<string> {
   const { tokens } = await keys.get();
   return new SignJWT({ ...contents.claims })

@@ -6,8 +6,8 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { sandboxRedisKeys } from './model.ts';
 
 /**
- * Reads the sandbox's signing keys, and records `made` if there are none. If several processes start together, the keys that are recorded
- * first stay. Without `made` ('') it only reads. Answers kept(keys), none.
+ * Reads the sandbox's signing keys. Records `made` if there are none yet. If several processes start together, the keys stay that were
+ * recorded first. Without `made` ('') it only reads. Answers kept(keys), none.
  */
 export const keepKeys = defineScript({
   name: 'sandbox/keep-keys',
@@ -21,12 +21,12 @@ export const keepKeys = defineScript({
 });
 
 /**
- * The deadline, in milliseconds, of an answer that may have to make the keys first. Two RSA keys take a tenth of a second each, and on a
- * busy machine ten times as long.
+ * The deadline, in milliseconds, for an answer that may have to make the keys first. Making two RSA keys takes a tenth of a second each,
+ * and on a busy machine ten times as long.
  */
 export const KEY_MAKING_MS = 10_000;
 
-/** The keys as Redis has them: private keys in PKCS #8, PEM; secrets in base64url. */
+/** The keys in the form in which Redis keeps them: private keys in PKCS #8, PEM; secrets in base64url. */
 interface KeptKeys {
   readonly tokens: string;
   readonly serviceAccount: string;
@@ -56,8 +56,8 @@ export interface SandboxKeySet {
 }
 
 /**
- * The sandbox's keys. The first process that needs keys makes them, outside of the event loop. Redis keeps the keys, so all its processes
- * share them, and they survive a restart.
+ * The sandbox's keys. The first process that needs keys makes them, outside of the event loop. Redis keeps the keys, so all processes that
+ * use it share them, and they survive a restart.
  */
 export class SandboxKeys {
   readonly #scripts: ScriptRunner;
@@ -69,7 +69,7 @@ export class SandboxKeys {
 
   get(): Promise<SandboxKeySet> {
     return (this.#known ??= this.#fetch().catch((error: unknown) => {
-      // Redis was unavailable. The failure is dropped, so that the next call reads again.
+      // Redis was unavailable. The failure is not kept, so the next call reads the keys again.
       this.#known = undefined;
       throw error;
     }));

@@ -10,7 +10,7 @@ type Checked<S> = S extends z.ZodType ? z.output<S> : undefined;
 /** What a stand-in answers. A plain object is sent as the store's JSON with status 200. */
 type StandInAnswer<Body> = Body | Reply<Encoded> | Refusal<'store_unavailable'>;
 
-/** What the endpoints of one store have in common. */
+/** The differences between the stores, as far as they concern all endpoints of a store. */
 export interface Manner {
   readonly mediaType: string;
   /** The store's answer during an outage. */
@@ -34,9 +34,9 @@ export type StandInDeclaration<Params, Query, Body, ReplyShape> = Pick<
 };
 
 /**
- * Declares an endpoint of the sandbox that stands in for one of a store's. The endpoint answers in the store's format, without `ok`. The
- * service itself calls it while it serves a request, for example to verify a token. So no limit counts these calls, MAX_IN_FLIGHT neither:
- * else a service at its limit could not finish the requests that it has begun.
+ * Declares an endpoint of the sandbox that stands in for an endpoint of a store. The endpoint answers in the store's format, without `ok`.
+ * The service itself calls these endpoints while it serves a request, for example to verify a token. So no limit counts these calls, not
+ * even MAX_IN_FLIGHT. Otherwise a service at its limit could not finish the requests that it has begun.
  */
 export function standInEndpoint<
   Params extends z.ZodObject | undefined,
@@ -50,7 +50,7 @@ export function standInEndpoint<
     refuseRequest,
     hasFaults,
   }: {
-    /** The store's refusal of a request without the right credential. */
+    /** The store's refusal of a request without a valid credential. */
     readonly refuseRequest?: ((meta: RequestMeta, services: SandboxServices) => Promise<RequestRefusal>) | undefined;
     /** Whether SANDBOX_CHAOS makes the endpoint fail. */
     readonly hasFaults: boolean;
@@ -66,8 +66,8 @@ export function standInEndpoint<
     deadlineMs: KEY_MAKING_MS,
     async handle(call, services) {
       const sandboxServices = ofSandbox(services);
-      // Even a refusal costs some 300 µs. Because the answer is sent in a later turn of the event loop, uWS ends a connection that sends
-      // more requests ahead.
+      // Even a refusal costs some 300 µs. The answer is sent in a later turn of the event loop. So if a connection has sent more requests
+      // ahead, uWS ends it.
       await nextTurn();
       const refusal = await refuseRequest?.(call.meta, sandboxServices);
       if (refusal !== undefined) return refusal;

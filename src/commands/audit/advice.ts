@@ -2,18 +2,18 @@ import type { Advice, AdviceOf } from '../../consistency/advice.ts';
 import type { Command, Finding } from '../../consistency/auditor.ts';
 import { DATA_ID_KEY } from '../../redis/data-id.ts';
 
-/** Quotes a text for a shell. A `'` in the text ends the quote, is written as `\'`, and begins the quote again. */
+/** Quotes a text for a shell. A `'` in the text closes the quotes, is written as `\'`, and opens the quotes again. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A command of Redis as people type it in a shell. A word is quoted unless it has only characters that no shell changes. */
+/** A Redis command, as people type it in a shell. A word is quoted unless it has only characters that no shell changes. */
 function inShell([name, ...words]: Command): string {
   return ['redis-cli', name, ...words.map((word) => (/^[\w.:,/-]+$/.test(String(word)) ? String(word) : quoted(String(word))))].join(' ');
 }
 
-/** The name in a subject: `x` of `account x`. */
+/** The name in the subject of a finding: `x` of `account x`. */
 const nameIn = ({ subject }: Finding): string => subject.slice(subject.indexOf(' ') + 1);
 
-/** The account id in a subject: `x` of `account x` and of `guest g of account x`. */
+/** The account id in the subject of a finding: `x` of `account x` and of `guest g of account x`. */
 const idIn = ({ subject }: Finding): string => subject.replace(/^.*account /, '');
 
 const COMPARE = 'Compare it with a backup from before: npm run restore into another place (docs/backup.md)';
@@ -31,7 +31,7 @@ const undone = (finding: Finding): string => `npm run admin -- accounts adjust A
 
 interface Entry {
   readonly right: string;
-  /** What to do in addition to the commands of the finding, or if it has no commands. */
+  /** The remedy that is needed besides the commands of the finding, or in place of missing commands. */
   readonly mend?: string | ((finding: Finding) => string);
 }
 
@@ -48,7 +48,7 @@ const OWNERLESS: Entry = { right: 'Neither side: the key is left over, or its ow
 const MOVE: Entry = { right: 'The account that the guest moved into, if its ledger has the entry of the move', mend: COMPARE };
 const QUEUE: Entry = { right: 'The document: its work is not done. After the command a running service does the work' };
 
-/** The advice for each kind of finding. A finding may have its own commands that mend the drift. */
+/** The advice for each kind of finding. A finding may have commands of its own that correct the data. */
 const advice: Readonly<Record<string, Entry>> = {
   wrong_type: {
     right: 'Neither side: another program wrote the key',

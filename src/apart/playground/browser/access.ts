@@ -9,22 +9,22 @@ import { wireOf } from './wire.ts';
 type Reply = ({ ok: true } & Record<string, unknown>) | { ok: false; error: Problem };
 
 /**
- * Milliseconds between two questions for the entitlement after a refund. The service checks the purchase with the store soon after the
+ * Milliseconds between two requests for the entitlement after a refund. The service checks the purchase with the store soon after the
  * refund.
  */
 const ASK_EVERY_MS = 700;
 
-/** The most questions for the entitlement after a refund. */
+/** The highest number of requests for the entitlement after a refund. */
 const ASKS = 12;
 
-/** The step about access: trial, a purchase in the sandbox, its refund, and the entitlement after each. */
+/** The step about access: a trial, a purchase in the sandbox, its refund, and the entitlement after each of them. */
 export function showAccess(): void {
   const [said, wire] = [byId('access-said'), wireOf('access')];
-  // The step about coins has another client object of the same player, which sends the coin operations.
+  // The step about coins has its own client object for the same player. It sends the coin operations.
   const me = player(MAIN_PLAYER, wire);
   let bought: { readonly shop: Shop; readonly sold: Sold } | undefined;
 
-  /** Sends a request for which the client library has no call. */
+  /** Sends a request for which the client library has no method. */
   const post = async (path: string, body: object, headers: Record<string, string> = {}): Promise<Reply> => {
     const { sessionToken } = await me.who();
     try {

@@ -9,7 +9,7 @@ type Entry = Board['top'][number];
 
 const NAMES = { ada: 'Ada', bob: 'Bob', cleo: 'Cleo' } as const;
 
-/** The step about boards: submit scores of three players, and see the top ten reorder. */
+/** The step about boards: submit scores of three players, and see the order of the top ten change. */
 export function showBoard(): void {
   const [wire, said] = [wireOf('board'), byId('board-said')];
   const [games, who] = [byId<HTMLSelectElement>('board-game'), byId<HTMLSelectElement>('board-player')];
@@ -50,7 +50,7 @@ export function showBoard(): void {
     const reply = await playing().highscores.submit({ game: games.value, score: Number(score.value), name: shownName.value });
     if (!reply.ok) return sayProblem(said, explain(reply.error));
     said.textContent = `Rank ${reply.rank}. ${reply.personalBest ? 'A personal best.' : `The best of this player stays ${formatted(reply.best)}.`}`;
-    // The read is not awaited: the form ignores presses until its work is done, so a press during the read would be lost.
+    // The read is not awaited. The form ignores presses until its work is done, so a press during the read would be lost.
     void read();
   };
   onSubmit(byId('board-form'), submit);

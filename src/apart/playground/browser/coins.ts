@@ -12,7 +12,7 @@ interface Operation {
   readonly key: string;
 }
 
-/** The step about coins: earn, spend, repeat an operation with the same idempotency key, read the history. */
+/** The step about coins: earn, spend, repeat an operation with the same idempotency key, and read the history. */
 export function showCoins(): void {
   const said = byId('coins-said');
   let last: Operation | undefined;
@@ -20,12 +20,12 @@ export function showCoins(): void {
   const me = player(MAIN_PLAYER, wire);
   onOperations(MAIN_PLAYER, ({ type, coins, key }, result) => {
     if (pressed.has(key)) return;
-    // The answer came after the page had given up waiting, perhaps even after the page was loaded again.
+    // The answer came after the page had stopped waiting, perhaps even after the page was loaded again.
     if (result.ok) said.textContent = `The service answered: the ${type} of ${coins} is done, once.`;
     else sayProblem(said, `The service answered, and refused the ${type} of ${coins}. ${explain(result.error)}`);
     void refresh();
   });
-  /** The idempotency keys of the operations that were started by a press and have no answer yet. */
+  /** The idempotency keys of the operations that a press has started and that have no answer yet. */
   const pressed = new Set<string>();
 
   const operate = async (operation: Operation): Promise<void> => {
@@ -35,7 +35,7 @@ export function showCoins(): void {
     const { type, coins, key } = operation;
     pressed.add(key);
     const result = await me.coins[type]({ coins, key });
-    // The key is removed a turn later, because `onOperation` is called in this turn and must still find it.
+    // The key is removed a turn later. `onOperation` is called in this turn and must still find it.
     setTimeout(() => pressed.delete(key));
     if (result.ok) {
       last = operation;
@@ -85,17 +85,17 @@ export function showCoins(): void {
 
   let watch: Watch | undefined;
   let moved: ReturnType<typeof setTimeout>;
-  /** Shows what changes elsewhere: on another screen, by a refund, by an operator. */
+  /** Shows changes of the balance that come from elsewhere: from another screen, a refund, or an operator. */
   const follow = (): void => {
     watch ??= me.watchAccount(({ balanceCoins, debtCoins = 0 }) => {
       clearTimeout(moved);
-      // The answer to an operation of this page shows the same balance, and points out its entry.
+      // The answer to an operation of this page shows the same balance and points out its entry, so this waits for that answer first.
       moved = setTimeout(() => byId('coins-balance').textContent !== shown(balanceCoins - debtCoins) && void refresh(), ANSWER_MS);
     });
   };
 
   let number = 0;
-  // An idempotency key that a person can read, because the page shows it. A game lets the client library make the key.
+  // This idempotency key is made for people to read, because the page shows it. A game lets the client library make its keys.
   const newKey = (word: string): string => `${word}-${Date.now().toString(36)}-${++number}`;
   onPress(byId('coins-earn'), () => operate({ type: 'credit', coins: 25, key: newKey('earn') }));
   onPress(byId('coins-spend'), () => operate({ type: 'debit', coins: SPENT, key: newKey('spend') }));
@@ -109,7 +109,7 @@ export function showCoins(): void {
 /** The coins of one press of *Spend*. */
 const SPENT = 10;
 
-/** Milliseconds within which the answer to an operation comes after the channel has told of it. */
+/** Milliseconds to wait for the answer to an operation after the channel has announced the change. */
 const ANSWER_MS = 300;
 
 const shown = (balance: number): string => formatted(balance).replace('-', '−');

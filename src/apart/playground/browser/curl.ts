@@ -18,7 +18,10 @@ export function curlOf({ method, url, headers, body }: Sent): string {
   return parts.join(' \\\n  ');
 }
 
-/** The text with session tokens shortened, as the page shows it. A token is 200 characters long; a copy of the command has all of it. */
+/**
+ * The text with session tokens shortened, as the page shows it. A token has 200 characters. When a person copies the command, the copy has
+ * the whole token.
+ */
 export const shortened = (text: string): string => text.replace(/(eyJ[\w-]{6})[\w.-]{20,}/g, '$1…');
 
 /** JSON with line breaks. A text that is not JSON stays as it is. */

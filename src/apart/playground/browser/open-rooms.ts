@@ -16,13 +16,13 @@ interface Joiner {
 }
 
 /**
- * Shows the newest rooms that can be joined, also those that other windows opened.
+ * Shows the newest rooms that can be joined, including rooms that other windows opened.
  * @returns shows which of the screens can join
  */
 export function showOpenRooms(screens: readonly Joiner[]): () => void {
   const list = byId('room-open');
   const rows = new Map<string, Row>();
-  // A client without `wire`, because the requests of the list would push the players' messages out of the log on the page.
+  // A client without `wire`: the requests for the list would push the players' messages out of the log on the page.
   watchLobby(coinop({ url: location.origin, store: null }), { game: GAME }, (rooms) => {
     const shown = rooms.slice(0, MOST_SHOWN);
     const codes = new Set(shown.map(({ code }) => code));

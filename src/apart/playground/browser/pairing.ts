@@ -13,7 +13,7 @@ export function showPairing(): void {
     HTMLAnchorElement,
     HTMLElement,
   ];
-  // Without storage, so that at each visit of the page the website has no signed-in user.
+  // This client has no storage, so that no user is signed in to the website when a person visits the page.
   const website = player('website', wireOf('pairing'), { store: null, onWarning: () => {} });
   let watch: Watch | undefined;
   let timer: ReturnType<typeof setInterval> | undefined;
@@ -33,19 +33,19 @@ export function showPairing(): void {
     sayProblem(said, 'The code expired before a phone claimed it. Show a new one.');
   };
 
-  /** Opens a pairing and shows its code. The work of the button ends when the code is on the page; the watch goes on. */
+  /** Opens a pairing and shows its code. The button is done when the code is on the page; the watch goes on. */
   const showOpen = async (): Promise<void> => {
     if ((await website.who()).sessionToken !== undefined) await website.sessions.logout();
     const pairing = await website.pairing.open();
     if (!pairing.ok) return sayProblem(said, explain(pairing.error));
-    // The old watch is closed only now: until there was a new code, a phone could still claim the old one.
+    // The old watch is closed only now. Until there was a new code, a phone could still claim the old one.
     watch?.close();
     const image = make('img', { alt: `QR code of a pairing. It holds the address ${pairing.url}`, width: 216, height: 216 });
     image.src = `/v1/pair/qr.svg?token=${encodeURIComponent(pairing.token)}`;
     byId('pairing-qr').classList.remove('over');
     byId('pairing-qr').replaceChildren(image);
     match.textContent = pairing.matchCode;
-    // The link leads only to the service's own page, whatever address the pairing's URL has.
+    // Whatever address the pairing's URL has, the link leads to the service's own page.
     link.href = `/pair?token=${encodeURIComponent(pairing.token)}`;
     setEnabled(link, true);
     leadTo(link, byId('pairing'));
@@ -68,7 +68,7 @@ export function showPairing(): void {
     const tick = (): void => {
       const seconds = Math.max(0, Math.ceil((endsAt - Date.now()) / 1000));
       left.textContent = `Valid for ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
-      // The status may come later or not at all, because the service may be away, or the computer has just woken up.
+      // The status may come later or not at all: the service may be down, or the computer has just woken up.
       if (seconds === 0) expire();
     };
     timer = setInterval(tick, 1000);

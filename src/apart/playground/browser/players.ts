@@ -2,7 +2,7 @@ import { coinop, type Client, type Options } from '/client.js';
 import { PREFIX } from '../../../web/browser/kept-players.ts';
 import type { Wire } from './wire.ts';
 
-/** Milliseconds that a press waits for its answer. A coin operation goes on in the background after that. */
+/** Milliseconds that a press waits for its answer. After that a coin operation goes on in the background. */
 const PATIENCE_MS = 6000;
 
 type OnOperation = NonNullable<Options['onOperation']>;
@@ -14,7 +14,7 @@ export function onOperations(name: string, listener: OnOperation): void {
   listeners.set(name, listener);
 }
 
-/** A player of the playground. The browser stores the player until a person starts over. */
+/** A player of the playground. The browser stores the player until the person at the browser starts over. */
 export function player(name: string, wire: Wire, more: Partial<Options> = {}): Client {
   return coinop({
     url: location.origin,
@@ -28,7 +28,7 @@ export function player(name: string, wire: Wire, more: Partial<Options> = {}): C
   });
 }
 
-/** A random id of the player's device, or of the person at the browser, which this browser keeps. */
+/** A random id that this browser keeps, for the player's device or for the person at the browser. */
 export function madeId(of: 'device' | 'person'): string {
   const key = PREFIX + of;
   const made = `playground-${crypto.getRandomValues(new Uint32Array(3)).join('-')}`;
@@ -41,7 +41,7 @@ export function madeId(of: 'device' | 'person'): string {
   }
 }
 
-/** Signs the player in, unless the player has a session. */
+/** Signs the player in, unless the player already has a session. */
 export async function signedIn(client: Client): Promise<{ ok: true } | Awaited<ReturnType<Client['sessions']['login']>>> {
   const { sessionToken } = await client.who();
   return sessionToken === undefined ? client.sessions.login() : { ok: true };

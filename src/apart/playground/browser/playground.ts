@@ -21,5 +21,5 @@ byId('restart').addEventListener('click', () => {
   forgetPlayers();
   location.reload();
 });
-// Tells people and tests that the buttons work from now on.
+// Shows people and tests that the buttons now work.
 byId('playground').removeAttribute('aria-busy');

@@ -31,13 +31,13 @@ export const newState: { readonly trees: readonly Place[] } = {
   ],
 };
 
-/** What both the host and other players can do on their screen: walk, which changes the player's own data, and send messages. */
+/** The acts that both the host and other players can do on their screen: walk, which changes the player's own data, and send messages. */
 export class Play {
   readonly #root: HTMLElement;
   readonly #say: (text: string) => void;
   #played: PlayedRoom | undefined;
   #playerId: string | undefined;
-  /** The place of the player after the last step. The room may not show that step yet. */
+  /** The player's position after the last step. The room may not show that step yet. */
   #at: Place | undefined;
 
   constructor(root: HTMLElement, say: (text: string) => void) {
@@ -71,7 +71,7 @@ export class Play {
     });
   }
 
-  /** Shows where the players of the room stand. */
+  /** Shows the positions of the players in the room. */
   show(room: Room, playerId: string | undefined): void {
     this.#playerId = playerId;
     this.#part('play').hidden = room.phase === 'ended';
@@ -109,7 +109,7 @@ export class Play {
     const next = { x: within(x + right, COLUMNS), y: within(y + down, ROWS) };
     if (treesIn(played.state).some((tree) => tree.x === next.x && tree.y === next.y)) return this.#say('A tree stands there.');
     this.#at = next;
-    // The step is not awaited: further steps may follow before its answer, or while the connection is down.
+    // The step is not awaited, because more steps may follow before its answer, or while the connection is down.
     void played.set(next).then((result) => this.#isDone(played, result) || (this.#at = undefined));
   }
 

@@ -14,9 +14,9 @@ const DOWN_MS = 2000;
 
 /** The step about rooms: two players, each with a screen that plays in the room. */
 export function showRoom(): void {
-  // Requests stay closed in the log, because this step is about the live messages, and open requests would push the messages out of sight.
+  // Requests stay folded in the log. This step is about the live messages, and unfolded requests would push these out of sight.
   const wire = wireOf('room', false);
-  // A screen whose player has a seat already tells so before there is a list.
+  // If a screen's player already has a seat, the screen reports this before the list exists.
   let showWhoCanJoin = (): void => {};
   const screens: Screen[] = ['ada', 'bob'].map(
     (id) =>
@@ -28,11 +28,11 @@ export function showRoom(): void {
   showWhoCanJoin = showOpenRooms(screens);
 }
 
-/** What a screen tells the others on the page. */
+/** The callbacks by which a screen informs the other parts of the page. */
 interface Told {
   /** The screen has opened the room with this code. */
   opened(code: string): void;
-  /** The player has taken a seat, or has none any more. */
+  /** The player has taken a seat, or has left it. */
   moved(): void;
 }
 
@@ -44,12 +44,12 @@ class Screen {
   readonly #told: Told;
   readonly #play: Play;
   #socket: WebSocket | undefined;
-  /** Whether a person has dropped the connection, and the client library does not know that yet. */
+  /** Whether a person has dropped the connection and the client library does not know this yet. */
   #isDown = false;
   #played: PlayedRoom | undefined;
   #room: Room | undefined;
   #playerId: string | undefined;
-  /** Whether the player has asked to leave. The channel may show the room without the player before the request is answered. */
+  /** Whether the player has asked to leave. The channel may show the room without the player before the request to leave is answered. */
   #isLeaving = false;
 
   constructor(id: string, wire: Wire, told: Told) {
@@ -78,7 +78,8 @@ class Screen {
   }
 
   /**
-   * Delays the socket's `close` event for the client library: it learns DOWN_MS later that the connection was dropped, and reconnects then.
+   * Delays the socket's `close` event for the client library. So the library learns DOWN_MS later that the connection was dropped, and
+   * reconnects then.
    */
   #keep(socket: WebSocket): void {
     this.#socket = socket;
@@ -110,7 +111,7 @@ class Screen {
     leadTo(this.#joinButton, this.#root);
   }
 
-  /** Whether the player has no room, and so can join one. */
+  /** Whether the player has no room and can join one. */
   get isFree(): boolean {
     return this.#played === undefined;
   }
@@ -149,7 +150,7 @@ class Screen {
     this.#isLeaving = action === 'leave';
     this.#say('');
     const result = await played.act(action as 'ready' | 'unready' | 'start' | 'end' | 'leave');
-    // The player may have left the room, or the room may have ended, before this answer came.
+    // Before this answer came, the player may have left the room, or the room may have ended.
     if (played !== this.#played) return;
     if (!result.ok) this.#refused(explain(result.error));
     else if (this.#isLeaving) this.#leave();
@@ -197,7 +198,7 @@ class Screen {
     this.#played = played;
     this.#told.moved();
     this.#play.enter(played);
-    // The channel may first show the room as it was just before the player joined; that state is skipped.
+    // The channel may first show the room as it was just before the player joined. That state is skipped.
     played.on('change', (found) => found.seq >= (entered?.seq ?? 0) && this.#show(found));
     played.on('connection', (state) => played === this.#played && this.#showLink(state));
     played.on('error', (error) => played === this.#played && !this.#isLeaving && this.#refused(explain(error)));
@@ -210,13 +211,13 @@ class Screen {
     played?.close();
   }
 
-  /** Moves the focus to this button from a button that has disappeared, unless the person has moved on to another part of the page. */
+  /** Moves the focus from a button that has disappeared to this button, unless the person has moved on to another part of the page. */
   #moveFocus(act: 'ready' | 'create'): void {
     if (this.#root.contains(document.activeElement) || document.activeElement === document.body)
       this.#root.querySelector<HTMLElement>(`[data-act="${act}"]`)!.focus({ preventScroll: true });
   }
 
-  /** Shows the buttons of a screen without a room again. */
+  /** Shows again the buttons of a screen that is in no room. */
   #leave(text = 'You left the room.'): void {
     this.#close();
     this.#told.moved();

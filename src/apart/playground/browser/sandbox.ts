@@ -2,12 +2,11 @@ import type { Problem } from '../../../web/browser/problems.ts';
 import type { Sold } from './shops.ts';
 import type { Wire } from './wire.ts';
 
-/** What the sandbox issues: what a store sold, or the token of a sign-in. */
+/** The things that the sandbox issues: a purchase in a store, or the token of a sign-in. */
 type Issued = ({ readonly ok: true; readonly token: string } & Sold) | { readonly ok: false; readonly error: Problem };
 
 /**
- * Has the sandbox issue what an app would get from a store, or from the provider of a sign-in. The client library has no call for the
- * sandbox.
+ * Makes the sandbox issue what an app would get from a store or from a sign-in provider. The client library has no method for the sandbox.
  */
 export async function issue(wire: Wire, order: { readonly kind: string } & Readonly<Record<string, unknown>>): Promise<Issued> {
   try {

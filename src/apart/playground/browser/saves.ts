@@ -5,13 +5,13 @@ import { explain } from '../../../web/browser/problems.ts';
 import { player } from './players.ts';
 import { wireOf } from './wire.ts';
 
-/** What the game keeps: the levels that were won, and on which device. */
+/** The save of the game: the number of levels that were won on each device. */
 type Progress = Readonly<Record<string, number>>;
 
 const SLOT = { game: 'playground', name: 'slot-1' } as const;
 const DEVICES = ['phone', 'laptop'] as const;
 
-/** The step about saves: one player on two devices, of which each can be offline. */
+/** The step about saves: one player with two devices, each of which can be offline. */
 export function showSaves(): void {
   const [wire, said] = [wireOf('saves'), byId('saves-said')];
   const first = player('saver-phone', wire);
@@ -24,7 +24,7 @@ export function showSaves(): void {
       levels.textContent = DEVICES.map((each) => `${data[each] ?? 0} on the ${each}`).join(', ');
     };
     let saves: Saves<Progress> | undefined;
-    /** Not before the first press: a page that nobody uses sends no request. */
+    /** The saves open only at the first press, because a page that nobody uses should send no request. */
     const opened = async (): Promise<Saves<Progress>> => {
       saves ??= savesOf<Progress>(await open(device, offline, first), {
         device: `Ada’s ${device}`,
@@ -43,7 +43,7 @@ export function showSaves(): void {
       said.textContent = '';
       const saved = await mine.save({ ...SLOT, data: progress });
       if (saved.data) show(saved.data);
-      // The next step is to play on the other device.
+      // The next press should be on the other device.
       leadTo(byId(`saves-${device === 'phone' ? 'laptop' : 'phone'}-play`), byId('saves'));
       if (!saved.ok && !saved.pending) return sayProblem(said, explain(saved.error));
       const more = saved.ok ? `Saved as version ${saved.version}.` : 'Kept on this device until it is online.';
@@ -52,7 +52,7 @@ export function showSaves(): void {
     offline.addEventListener('change', () => void (saves && opened()));
   }
 
-  /** The client of a device. Both devices have the install of the first. */
+  /** The client of a device. Both devices use the install of the first device. */
   async function open(device: string, offline: HTMLInputElement, ofPlayer: Client): Promise<Client> {
     const { installId } = await ofPlayer.who();
     const fetch: typeof wire.fetch = (url, init) => (offline.checked ? Promise.reject(new TypeError('offline')) : wire.fetch(url, init));

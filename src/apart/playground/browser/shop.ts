@@ -7,15 +7,15 @@ import { explain } from '../../../web/browser/problems.ts';
 import type { Wire } from './wire.ts';
 
 /**
- * Milliseconds between two questions for the ledger after a refund. The service checks the purchase with the store soon after the refund.
+ * Milliseconds between two requests for the ledger after a refund. The service checks the purchase with the store soon after the refund.
  */
 const ASK_EVERY_MS = 500;
 
-/** The most questions for the ledger after a refund. */
+/** The highest number of requests for the ledger after a refund. */
 const ASKS = 20;
 
 /**
- * The part of the step about coins in which a person buys coins in the sandbox, and has the store refund them.
+ * A part of the step about coins: a person buys coins in the sandbox, and makes the store refund them.
  * @param refresh shows the ledger again, and points out the entry with this idempotency key
  */
 export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Promise<void>): void {

@@ -3,10 +3,10 @@ import { byId } from '../../../web/browser/dom.ts';
 /** The sandbox's answer to an order. */
 export type Sold = Readonly<Partial<Record<'purchaseToken' | 'transaction' | 'transactionId' | 'originalTransactionId', string>>>;
 
-/** How the sandbox sells as one of the stores. */
+/** The differences between the stores when the sandbox sells as one of them. */
 export interface Shop {
   readonly store: 'google' | 'apple';
-  /** What an app gets from the store, and sends to the service. */
+  /** The proof that an app gets from the store and sends to the service. */
   proofIn(sold: Sold): Sold & { readonly store: 'google' | 'apple' };
   /** The fields of `POST /sandbox/issue` that refund a purchase. */
   refundOf(kind: 'purchase' | 'subscription', sold: Sold): object;

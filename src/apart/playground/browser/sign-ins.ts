@@ -12,7 +12,7 @@ const NAMES: Readonly<Record<string, string>> = { google: 'Google', apple: 'Appl
 /** The name of the person in the browser's storage. */
 const PERSON = 'person';
 
-/** The step about sign-ins: one person with Google and Apple, who signs in, links, merges and removes. */
+/** The step about sign-ins: one person with accounts at Google and Apple, who signs in, links, merges and removes sign-ins. */
 export function showSignIns(): void {
   const list = document.getElementById('sign-ins-list');
   if (list === null) return;
@@ -27,7 +27,7 @@ export function showSignIns(): void {
   const tell = (error: Problem): void => sayProblem(said, explain(error));
   const lead = (button?: HTMLElement): void => leadTo(button, byId('sign-ins'));
 
-  /** The provider's dialog in an app, which ends with a token. @returns undefined: the problem is shown */
+  /** The dialog of the provider in an app. It ends with a token. @returns undefined: the problem is shown */
   const tokenOf = async (provider: Provider, nonce?: string): Promise<string | undefined> => {
     const issued = await issue(wire, { kind: 'id_token', provider, subject: `${provider}-${madeId('person')}`, nonce });
     if (issued.ok) return issued.token;

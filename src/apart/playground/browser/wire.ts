@@ -5,10 +5,13 @@ import { byId, make } from '../../../web/browser/dom.ts';
 /** The most entries of a log. Older entries are removed. */
 const MOST_ENTRIES = 30;
 
-/** Milliseconds after a request within which a read belongs to the same press of a button. */
+/** If a read comes at most this many milliseconds after a request, it belongs to the same press of a button. */
 const SAME_PRESS_MS = 1500;
 
-/** The log beside a step: its requests as curl with their answers, and the raw messages of its WebSockets. Newest first. */
+/**
+ * The log beside a step. It shows the step's requests as curl commands with their answers, and the raw messages of its WebSockets. Newest
+ * first.
+ */
 export interface Wire {
   /** The browser's fetch, which also writes a line into the log. */
   readonly fetch: (url: string, init: RequestInit & { headers: Record<string, string> }) => Promise<Response>;
@@ -26,7 +29,7 @@ export function wireOf(step: string, opens = true): Wire {
     while (log.children.length > MOST_ENTRIES) log.lastElementChild!.remove();
     log.scrollTop = 0;
   };
-  /** Adds a request and shows it open. A read that follows a change from the same press stays closed. */
+  /** Adds a request and shows it open. If a read follows a change from the same press, its entry stays folded. */
   const addExchange = (entry: HTMLDetailsElement, isRead: boolean): void => {
     add(entry);
     if (!opens || (isRead && performance.now() - shownAt < SAME_PRESS_MS)) return;
@@ -61,7 +64,7 @@ export function wireOf(step: string, opens = true): Wire {
         }
 
         override send(data: string): void {
-          // The client library may not know yet that a person dropped the connection. The library sends the message again on the next
+          // The client library may not know yet that a person has dropped the connection. The library sends the message again on the next
           // connection.
           if (this.readyState !== WebSocket.OPEN) return;
           add(message(of, '→', data));
@@ -105,7 +108,7 @@ function message(of: string, direction: string, text: string): HTMLElement {
   );
 }
 
-/** A message as a person reads it: a patch has a line for each operation. */
+/** A message in a form for people: a patch has a line for each operation. */
 function readable(text: string): string {
   const { ops, ...message } = JSON.parse(text) as { ops?: readonly object[] };
   if (ops === undefined) return text;

@@ -8,7 +8,7 @@ import { isUnknown, sandboxRedisKeys } from '../model.ts';
 import type { SandboxServices } from '../sandbox-services.ts';
 import { appStoreUrlAt } from '../settings.ts';
 
-/** Where the stand-in for the App Store Server API is. */
+/** The URL of the stand-in for the App Store Server API. */
 const ROOT = `${appStoreUrlAt('')}/{environment}/inApps/v1`;
 
 const params = z.object({ environment: z.string(), transactionId: z.string() });
@@ -50,7 +50,7 @@ export const sandboxSubscriptionStatus = appleEndpoint({
   summary: "The sandbox's stand-in for *Get All Subscription Statuses* of the App Store Server API.",
   description: `${HOWEVER} The answer has one subscription: that of the transaction.`,
   params,
-  // A subscription's `status` is 1 active, 2 expired, 3 billing retry, 4 grace, 5 revoked.
+  // The `status` of a subscription: 1 active, 2 expired, 3 billing retry, 4 grace, 5 revoked.
   reply: z.object({ environment: z.string(), bundleId: z.string(), data: z.array(z.looseObject({})) }),
   example: example('subscriptions/2000000123456789'),
   async handle({ params: { environment, transactionId } }, services) {

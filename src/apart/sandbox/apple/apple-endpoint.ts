@@ -19,7 +19,7 @@ export const transactionNotFound = (): Reply<Encoded> => appleError(404, 4040010
 
 const unavailable = (): Reply<Encoded> => appleError(500, 5000000, 'An unknown error occurred.');
 
-/** Declares an endpoint of the sandbox that stands in for one of the App Store Server API. */
+/** Declares an endpoint of the sandbox that stands in for an endpoint of the App Store Server API. */
 export function appleEndpoint<
   Params extends z.ZodObject | undefined,
   Query extends z.ZodObject | undefined,

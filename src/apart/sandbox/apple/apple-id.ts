@@ -9,16 +9,16 @@ import { appleIdUrlAt, SANDBOX_CLIENT_ID } from '../settings.ts';
 import { signToken } from '../sign-token.ts';
 import { standInEndpoint, type StandInDeclaration } from '../stand-in-endpoint.ts';
 
-/** The life of a code, in seconds, as of Apple's. */
+/** The life of a code, in seconds, the same as at Apple. */
 const CODE_SECONDS = 300;
 
 /** The life of a refresh token, in seconds. Apple's have no end. */
 const REFRESH_SECONDS = 86_400;
 
-/** What the sandbox's texts for Apple's REST API are for. */
+/** The two kinds of texts that the sandbox issues for Apple's REST API. */
 type Use = 'code' | 'refresh';
 
-/** The `authorizationCode` that comes with the sign-in of a user. */
+/** The `authorizationCode` that an app gets when a user signs in. */
 export function issueCode(subject: string, services: SandboxServices): Promise<string> {
   return issueText('code', subject, CODE_SECONDS, services);
 }
@@ -50,7 +50,7 @@ const client = { client_id: z.string().max(255).optional(), client_secret: z.str
 
 type ClientFields = z.output<z.ZodObject<typeof client>>;
 
-/** Whether the request comes from the sandbox's app: the secret is a token by ES256 of the sandbox's key. */
+/** Whether the request comes from the sandbox's app: its secret must be an ES256 token, signed with the sandbox's key. */
 async function isClient({ client_id: id, client_secret: secret = '' }: ClientFields, { sandbox, now }: SandboxServices): Promise<boolean> {
   const key = createPublicKey(await sandbox.appleKeys.apiKey());
   const rules = { algorithms: ['ES256'], audience: SECRET_AUDIENCE, issuer: SANDBOX_TEAM_ID, currentDate: new Date(now()) };

@@ -1,6 +1,6 @@
 import { randomBytes, sign, type KeyObject } from 'node:crypto';
 
-/** A certificate to write. Node cannot make certificates, so this writes their DER (RFC 5280, section 4.1). */
+/** A certificate to write. Node cannot make certificates, so this file writes them in DER (RFC 5280, section 4.1). */
 export interface Wanted {
   readonly subject: string;
   readonly issuer: string;
@@ -14,7 +14,7 @@ export interface Wanted {
   readonly validTo?: number;
 }
 
-/** The object ids of Apple's marks, in DER: of certificates that sign texts, and of certificates that sign these. */
+/** The object ids of Apple's marks, in DER: one for certificates that sign texts, and one for certificates that sign such certificates. */
 export const APPLE_MARKS = { leaf: '2a864886f76364060b01', intermediate: '2a864886f76364060201' };
 
 export const ECDSA_WITH_SHA256 = '2a8648ce3d040302';

@@ -32,7 +32,7 @@ export const appleFields = {
   }),
 };
 
-/** The states into which the sandbox can put a subscription of Apple's. */
+/** The states into which the sandbox can put one of Apple's subscriptions. */
 export const appleStates = ['active', 'canceled', 'grace', 'on_hold', 'expired', 'refunded', 'revoked'] as const;
 
 export interface AppleOrder extends Order, z.output<z.ZodObject<typeof appleFields>> {
@@ -45,7 +45,7 @@ export interface AppleOrder extends Order, z.output<z.ZodObject<typeof appleFiel
 
 const MINUTE_MS = 60_000;
 
-/** Issues or changes a purchase or a subscription as Apple, and signs it. */
+/** Issues or changes a purchase or a subscription as Apple would, and signs it. */
 export async function issueTransaction(order: AppleOrder, services: SandboxServices) {
   const { sandbox, scripts, now } = services;
   const isSubscription = order.kind === 'subscription';
@@ -73,7 +73,7 @@ export async function issueTransaction(order: AppleOrder, services: SandboxServi
   };
 }
 
-/** What a transaction keeps through all changes. */
+/** The fields of a transaction that stay the same through all changes. */
 function boughtFor(order: AppleOrder, before: Issued | undefined, at: number, type: string): Issued {
   for (const [field, kept] of [
     ['productId', 'productId'],
@@ -144,7 +144,7 @@ function subscriptionFor(order: AppleOrder, before: Issued | undefined, at: numb
   }
 }
 
-/** Whether a subscription has ended and does not renew any more, so that only its user can buy it again. */
+/** Whether a subscription has ended and will not renew, so that only its user can buy it again. */
 function hasEnded({ expiresDate = 0, revoked, renewal }: Issued, at: number): boolean {
   return revoked !== undefined || (renewal?.autoRenewStatus === 0 && expiresDate <= at);
 }
@@ -159,7 +159,7 @@ const changes: Readonly<Record<(typeof appleStates)[number], Change>> = {
   revoked: ['REVOKE'],
 };
 
-/** The type of the notification of a change. */
+/** The type of the notification for a change. */
 function changeOf(order: AppleOrder, before: Issued | undefined, { type, revoked, transactionId, transactionReason }: Issued): Change {
   if (type === RENEWABLE) {
     if (before === undefined) return ['SUBSCRIBED', 'INITIAL_BUY'];

@@ -3,7 +3,7 @@ import { WHOLE_PERCENTAGE } from '../../../stores/apple/transactions.ts';
 import { keepIssued, readIssued, type KeptRecord } from '../issued-record.ts';
 import { sandboxRedisKeys } from '../model.ts';
 
-/** What the sandbox says of a transaction, without the time at which it signs. */
+/** The fields of a transaction without the time at which the sandbox signs it. */
 export interface Issued {
   readonly transactionId: string;
   readonly originalTransactionId: string;
@@ -32,7 +32,7 @@ export interface Issued {
     readonly gracePeriodExpiresDate?: number;
     readonly isInBillingRetryPeriod?: boolean;
   };
-  /** The time from which Apple's API knows the purchase. Left out: at once. */
+  /** The time from which on the stand-in for Apple's API knows the purchase. Left out: at once. */
   readonly knownAt?: number | undefined;
 }
 
@@ -41,7 +41,7 @@ export function transactionOf({ revoked, renewal: _, knownAt: __, ...bought }: I
   return { originalPurchaseDate: bought.purchaseDate, ...bought, ...revoked, inAppOwnershipType: 'PURCHASED', signedDate };
 }
 
-/** What Apple signs of the renewal of a subscription. */
+/** The fields of the renewal of a subscription that the sandbox signs. */
 export function renewalOf({ originalTransactionId, productId, environment, renewal }: Issued, signedDate: number): object {
   return { originalTransactionId, productId, autoRenewProductId: productId, environment, ...renewal, signedDate };
 }
@@ -54,10 +54,10 @@ export function statusOf({ expiresDate = 0, revoked, renewal }: Issued, at: numb
   return renewal?.isInBillingRetryPeriod === true ? 3 : 2;
 }
 
-/** Seconds for which a transaction is kept after its last change. */
+/** Seconds for which Redis keeps a transaction after its last change. */
 export const KEPT_SECONDS = 400 * 86_400;
 
-/** The transaction with an id: a purchase, or a period of a subscription. */
+/** The transaction with an id. It is a purchase, or a period of a subscription. */
 export function readTransaction(scripts: ScriptRunner, transactionId: string): Promise<KeptRecord<Issued> | undefined> {
   return readIssued(scripts, sandboxRedisKeys.purchase(transactionId), 'consumedAt');
 }

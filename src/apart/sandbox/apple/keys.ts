@@ -7,13 +7,13 @@ import { sandboxRedisKeys } from '../model.ts';
 import { SANDBOX_PACKAGE_NAME } from '../settings.ts';
 import { keepKeys } from '../signing-keys.ts';
 
-/** The keys as Redis has them. The private keys of root and intermediate are forgotten once they have signed. */
+/** The keys as Redis has them. The private keys of root and intermediate are not kept after they have signed. */
 interface KeptKeys {
   /** PKCS #8, PEM. */
   readonly leaf: string;
   /** The key with which the service calls the API. Missing in older data: the leaf's key. */
   readonly api?: string;
-  /** Leaf, intermediate and root, as the header of a signed text has them. */
+  /** The certificates leaf, intermediate and root, in the form for the header of a signed text. */
   readonly x5c: readonly [string, string, string];
 }
 
@@ -24,15 +24,18 @@ interface AppleKeySet {
   readonly root: X509Certificate;
 }
 
-/** The ids of the sandbox's issuer, key and team, as App Store Connect would show them. */
+/** The ids of the sandbox's issuer, key and team, in the form in which App Store Connect shows such ids. */
 export const SANDBOX_ISSUER_ID = 'sandbox-issuer';
 export const SANDBOX_KEY_ID = 'SANDBOXKEY';
 export const SANDBOX_TEAM_ID = 'SANDBOXTEAM';
 
-/** Milliseconds between two readings of the refunds: so short that a developer soon sees a refund arrive without its notification. */
+/**
+ * Milliseconds between two readings of the list of refunds. The time is short, so that a developer soon sees a refund without its
+ * notification.
+ */
 const ASK_FOR_REFUNDS_EVERY_MS = 60_000;
 
-/** The sandbox's stand-in for Apple's certificates. Redis keeps them, as it keeps the keys of `SandboxKeys`. */
+/** The sandbox's stand-in for Apple's certificates. They are kept in Redis, like the keys of `SandboxKeys`. */
 export class AppleKeys {
   readonly #scripts: ScriptRunner;
   #known: Promise<AppleKeySet> | undefined;
@@ -41,7 +44,7 @@ export class AppleKeys {
     this.#scripts = scripts;
   }
 
-  /** The settings with which the service uses the sandbox as Apple. @param apiUrl the address of the stand-in for Apple's API */
+  /** The settings with which the service uses the sandbox in place of Apple. @param apiUrl the address of the stand-in for Apple's API */
   settingsAt(apiUrl: string): AppleSettings {
     return {
       bundleIds: [SANDBOX_PACKAGE_NAME],
@@ -71,7 +74,7 @@ export class AppleKeys {
 
   #get(): Promise<AppleKeySet> {
     return (this.#known ??= this.#fetch().catch((error: unknown) => {
-      // Redis was unavailable. The failure is dropped, so that the next call reads again.
+      // Redis was unavailable. The failure is not kept, so the next call reads the keys again.
       this.#known = undefined;
       throw error;
     }));

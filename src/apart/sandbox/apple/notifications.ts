@@ -23,7 +23,7 @@ export async function signedNotification(
 }
 
 /**
- * Notifies the service as Apple does, with the faults of SANDBOX_CHAOS. Unlike Apple, the sandbox does not retry.
+ * Sends a notification to the service as Apple does, with the faults of SANDBOX_CHAOS. Unlike Apple, the sandbox does not retry.
  * @returns whether the service answered with 2xx; with SANDBOX_CHAOS only whether a notification is scheduled
  */
 export async function notifyAsApple(services: SandboxServices, issued: Issued, change: Change): Promise<boolean> {

@@ -9,7 +9,7 @@ import { sandboxRedisKeys } from '../model.ts';
 import type { SandboxServices } from '../sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from '../settings.ts';
 
-/** Lists a notification of a refund, and drops those that are older than Apple's history. Answers listed. */
+/** Adds a notification of a refund to the list, and drops notifications that are older than Apple's history. Answers listed. */
 const listScript = defineScript({
   name: 'sandbox/list-refund',
   lua: `redis.call('ZADD', voided, now, refund)
@@ -21,7 +21,7 @@ const listScript = defineScript({
   durable: true,
 });
 
-/** Milliseconds for which Apple's history has a notification. */
+/** Milliseconds for which Apple's history keeps a notification. */
 const KEPT_MS = 180 * 86_400_000;
 
 /** The types that the history has. */
@@ -37,7 +37,7 @@ interface Listed {
 const listKey = (bundleId: string, environment: string, type: string): string =>
   sandboxRedisKeys.voided(`${bundleId}:${environment}:${type}`);
 
-/** Adds the notification of a change to the history, if the history has its type. */
+/** Adds the notification of a change to the history, if the history is about this type of notification. */
 export async function listChange({ scripts, now }: SandboxServices, issued: Issued, [type]: Change): Promise<void> {
   if (!LISTED.has(type)) return;
   const listed: Listed = { issued, notificationUUID: randomUUID(), signedDate: now() };
@@ -53,7 +53,7 @@ interface Page {
   readonly count: number;
 }
 
-/** The signed notifications of a page of the history. */
+/** The signed notifications on a page of the history. */
 export async function listRefunds(
   environment: Environment,
   { type, from, to, offset, count }: Page,

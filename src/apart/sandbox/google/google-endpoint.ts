@@ -5,7 +5,7 @@ import { refuseBearer, scopes, type Scope } from './issue-access-token.ts';
 import type { ServicesWithStore } from '../sandbox-services.ts';
 import { standInEndpoint, type StandInDeclaration } from '../stand-in-endpoint.ts';
 
-/** Declares an endpoint of the sandbox that stands in for one of Google's. */
+/** Declares an endpoint of the sandbox that stands in for an endpoint of Google's. */
 export function googleEndpoint<
   Params extends z.ZodObject | undefined,
   Query extends z.ZodObject | undefined,

@@ -45,7 +45,7 @@ interface IntegrityTokenOrder {
 }
 
 /**
- * Makes the token of a classic Play Integrity request: signed (ES256), then encrypted (A256KW, A256GCM).
+ * Makes the token of a classic Play Integrity request. The token is signed (ES256), then encrypted (A256KW, A256GCM).
  * https://developer.android.com/google/play/integrity/classic#decrypt-verify-locally
  */
 export async function issueIntegrityToken(

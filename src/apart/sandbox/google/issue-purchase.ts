@@ -44,7 +44,7 @@ interface PurchaseReply {
   readonly notified?: boolean;
 }
 
-/** How often a change of a purchase is tried again because another call has changed the purchase in the meantime. */
+/** How many times a change of a purchase is tried again if another call has changed the purchase in the meantime. */
 const TRIES = 20;
 
 export async function issuePurchase(order: PurchaseOrder, services: SandboxServices): Promise<PurchaseReply> {

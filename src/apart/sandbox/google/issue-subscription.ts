@@ -15,7 +15,7 @@ import { SANDBOX_PACKAGE_NAME } from '../settings.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Minutes of a paid period if a request names none. For Google's licence testers a month lasts as long. */
+/** Minutes of a paid period if a request names none. Google's licence testers have months of the same length. */
 const DEFAULT_MINUTES = 5;
 
 /** Minutes of the grace period if a request names none. */
@@ -106,7 +106,7 @@ async function issuedBefore(purchaseToken: string, order: SubscriptionOrder, { s
   return found.issued;
 }
 
-/** The account that the app named for an expired purchase, if the order is to buy that purchase again outside the app. */
+/** The account that the app named for an expired purchase, if the order buys that purchase again outside the app. */
 async function expiredOf({ expiredPurchaseToken: token, expiredObfuscatedAccountId }: SubscriptionOrder, { scripts }: SandboxServices) {
   if (expiredObfuscatedAccountId !== undefined || token === undefined || !mayBePurchaseToken(token)) return {};
   const found = await readSubscription(scripts, token);
@@ -160,7 +160,7 @@ function stateOf(state = 'active'): IssuableState {
   return found;
 }
 
-/** When a subscription in this state began. A state that follows the paid time had a paid period before it. */
+/** When a subscription in this state began. If the state follows a paid period, the subscription began a period earlier. */
 function startOf(state: IssuableState, at: number, periodMs: number): number {
   if (state === 'pending') return at + periodMs;
   return state === 'active' || state === 'canceled' ? at : at - periodMs;

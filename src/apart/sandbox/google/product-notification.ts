@@ -13,8 +13,8 @@ const FULL_REFUND = 1;
 const QUANTITY_BASED_PARTIAL_REFUND = 2;
 
 /**
- * The JSON that Google Play publishes about a purchase. Google has no notification of a reversed refund, so the sandbox sends the
- * notification of a purchase.
+ * The JSON that Google Play publishes about a purchase. Google has no notification for a reversed refund, so the sandbox sends the
+ * notification for a purchase.
  * @param before the purchase before the change. Undefined: a new purchase
  */
 export function productNotificationOf(

@@ -21,13 +21,13 @@ const voidScript = defineScript({
   durable: true,
 });
 
-/** Seconds for which a purchase is kept after its last change: longer than Google answers for a purchase. */
+/** Seconds for which Redis keeps a purchase after its last change: longer than Google answers about a purchase. */
 const KEPT_SECONDS = 400 * 86_400;
 
 /** Milliseconds for which a voided purchase is listed, the same as with Google. */
 const VOIDED_KEPT_MS = 30 * 86_400_000;
 
-/** A purchase of a one-time product as it was issued or last changed. Times are milliseconds since 1970. */
+/** A purchase of a one-time product, as it was issued or last changed. Times are milliseconds since 1970. */
 export interface IssuedPurchase {
   readonly packageName: string;
   /** The store's id of the product. */
@@ -42,7 +42,7 @@ export interface IssuedPurchase {
   readonly issuedAt: number;
   /** When the purchase was paid for. Undefined: it was not. */
   readonly completedAt: number | undefined;
-  /** The time from which the store's API knows the purchase. Undefined: at once. */
+  /** The time from which on the store's API knows the purchase. Undefined: at once. */
   readonly knownAt?: number | undefined;
 }
 
@@ -71,8 +71,8 @@ export async function keepPurchase(
   const keys = { voided: sandboxRedisKeys.voided(issued.packageName) };
   const list = (voidedAt: number | ''): Promise<unknown> =>
     scripts.run(voidScript, keys, { token: purchaseToken, voidedAt, oldest: now - VOIDED_KEPT_MS });
-  // A refund is listed before it is recorded, because this process may die between the two. Readers of the list skip a purchase that is not
-  // voided.
+  // A refund is listed before it is recorded, because this process may die between the two steps. Readers of the list skip a purchase that
+  // is not voided.
   if (isVoided(issued)) await list(now);
   const isKept = await keepIssued(scripts, sandboxRedisKeys.purchase(purchaseToken), issued, { seen, keptSeconds: KEPT_SECONDS });
   if (!isKept) return false;

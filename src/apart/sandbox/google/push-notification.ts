@@ -19,7 +19,9 @@ const notificationTypes = {
 
 type Change = keyof typeof notificationTypes;
 
-/** The kind of change of which Google would notify the service. @param before the subscription before the change; undefined: a new one */
+/**
+ * The kinds of changes about which Google would notify the service. @param before the subscription before the change; undefined: a new one
+ */
 export function changeOf(issued: IssuedSubscription, before: IssuedSubscription | undefined, at: number): Change {
   const { state } = issued;
   if (state === 'grace') return 'in_grace_period';
@@ -87,7 +89,7 @@ export async function pushNotification(services: SandboxServices, notification: 
   }
 }
 
-/** The body of a push. Like Pub/Sub's, it has message id and publish time both in camelCase and in snake_case. */
+/** The body of a push. Like a message from Pub/Sub, it has the message id and the publish time both in camelCase and in snake_case. */
 function envelopeOf(notification: object, now: number): object {
   const messageId = String(randomInt(2 ** 47));
   const publishTime = new Date(now).toISOString();

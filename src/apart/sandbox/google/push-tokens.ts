@@ -3,7 +3,7 @@ import type { SandboxKeys } from '../signing-keys.ts';
 
 const LIFE_SECONDS = 3600;
 
-/** Milliseconds for which pushes share a token, because a signature takes a millisecond of CPU time. */
+/** Milliseconds for which pushes use the same token, because a signature takes a millisecond of CPU time. */
 const SHARED_MS = 60_000;
 
 /** OIDC tokens of Pub/Sub pushes: https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions */
@@ -21,7 +21,7 @@ export class PushTokens {
     const [issuedAt, subject] = [Math.floor(now / 1000), newSubject()];
     const claims = { azp: subject, email, email_verified: true };
     const token = signToken(this.#keys, { issuedAt, expiresAt: issuedAt + LIFE_SECONDS, subject, audience, claims });
-    // Redis was unavailable. The failed token is dropped, so that the next push makes one.
+    // Redis was unavailable. The failure is not kept, so the next push makes a new token.
     token.catch(() => (this.#signed = undefined));
     this.#signed = { token, audience, at: now };
     return token;

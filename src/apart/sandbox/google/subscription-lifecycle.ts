@@ -3,7 +3,7 @@ export const issuableStates = ['active', 'grace', 'on_hold', 'paused', 'canceled
 
 export type IssuableState = (typeof issuableStates)[number];
 
-/** All states of a subscription. A pending purchase that is not paid for becomes `pending_canceled` with time. */
+/** All states of a subscription. A pending purchase that nobody pays for becomes `pending_canceled` with time. */
 export type SubscriptionState = IssuableState | 'pending_canceled';
 
 /** A subscription as it was issued or last changed. Times are milliseconds since 1970. */
@@ -19,7 +19,7 @@ export interface IssuedSubscription {
   readonly startedAt: number;
   readonly periodMs: number;
   readonly graceMs: number;
-  /** The outcome of the payment at the end of a period, a hold, a pause, or a pending purchase. */
+  /** The outcome of the payment that is due at the end of a period, a hold, a pause, or a pending purchase. */
   readonly renew: 'declined' | 'paid';
   readonly orderId: string;
   /** The number of renewals before `issuedAt`. */
@@ -32,7 +32,7 @@ export interface IssuedSubscription {
   readonly expiredObfuscatedAccountId?: string;
   /** A licence tester bought it. */
   readonly test?: boolean;
-  /** The time from which the store's API knows the subscription. Left out: at once. */
+  /** The time from which on the store's API knows the subscription. Left out: at once. */
   readonly knownAt?: number;
 }
 
@@ -62,8 +62,7 @@ export const LIFECYCLE = [
 ].join('\n');
 
 /**
- * The state of a subscription at the time `now`. The state follows only from the issued subscription and the time, by the rules of
- * LIFECYCLE.
+ * The state of a subscription at the time `now`. It depends only on the issued subscription and the time, by the rules of LIFECYCLE.
  */
 export function subscriptionAt(issued: IssuedSubscription, now: number): SubscriptionNow {
   const { state, until, issuedAt, renewals } = issued;
@@ -80,7 +79,7 @@ export function subscriptionAt(issued: IssuedSubscription, now: number): Subscri
   return expired(state === 'grace' ? until : issuedAt);
 }
 
-/** The state of a subscription whose current period is paid for until `paidUntil`. */
+/** The state of a subscription whose present period is paid for until `paidUntil`. */
 function payingFrom(issued: IssuedSubscription, paidUntil: number, renewals: number, now: number): SubscriptionNow {
   const { periodMs, graceMs, renew } = issued;
   if (now < paidUntil) return { state: 'active', expiresAt: paidUntil, renewing: true, renewals };

@@ -6,8 +6,8 @@ import type { IssuedSubscription } from './subscription-lifecycle.ts';
 const DAY_SECONDS = 86_400;
 
 /**
- * Seconds for which a record is kept after the end of its state: longer than the 60 days in which the store's API answers for it, and
- * longer than a year of renewals.
+ * Seconds for which Redis keeps a record after the end of its state: longer than the 60 days for which the store's API answers about it,
+ * and longer than a year of renewals.
  */
 const KEPT_SECONDS = 400 * DAY_SECONDS;
 

@@ -12,7 +12,7 @@ const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 /** The longest life of an assertion that is accepted: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
 const MAX_ASSERTION_SECONDS = 3600;
 
-/** Seconds by which the clock of the signer may be ahead of the sandbox's. */
+/** Seconds by which the clock of the signer may run ahead of the sandbox's. */
 const CLOCK_TOLERANCE_SECONDS = 60;
 
 export const sandboxToken = googleEndpoint({
@@ -25,7 +25,7 @@ export const sandboxToken = googleEndpoint({
     '`{"error":"invalid_grant","error_description":"…"}`, or `invalid_request`, `unsupported_grant_type`, `invalid_scope`.',
   body: z.object({
     grant_type: z.string().optional().meta({ description: JWT_BEARER }),
-    assertion: z.string().optional().meta({ description: 'A JWT of the service account: iss, aud, iat, exp and scope; RS256.' }),
+    assertion: z.string().optional().meta({ description: 'A JWT of the service account (RS256): iss, aud, iat, exp and scope.' }),
   }),
   form: true,
   reply: z.object({ access_token: z.string(), expires_in: z.number().int(), token_type: z.literal('Bearer') }),

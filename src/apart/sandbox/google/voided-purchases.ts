@@ -4,7 +4,7 @@ import { invalidValue } from './google-reply.ts';
 import { scopes } from './issue-access-token.ts';
 import { isVoided, listVoided, readPurchase } from './purchase-record.ts';
 
-/** The most entries on a page, and the number if the request names none, as in Google's API. */
+/** The most entries on a page, which is also the number if the request names none, as in Google's API. */
 const MOST_A_PAGE = 1000;
 
 const Millis = z.string().regex(/^\d{1,15}$/);
