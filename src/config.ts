@@ -399,17 +399,20 @@ const Environment = z.object({
   EVENTS_DAYS: wholeNumber(1, 365).default(7),
   /** `on`: the URL of a webhook may begin with `http:`, and may lead to a private address. */
   WEBHOOKS_PRIVATE: z.enum(['on', 'off'], 'must be on or off').default('off'),
-  /** Seconds for which a host keeps the host's role after its connection is lost. */
+  /** Seconds for which a host keeps the role after the host's connection is lost. */
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
   /** The most open WebSockets from one client address (IPv6: one /64), over all workers. */
   SOCKETS_PER_ADDRESS: wholeNumber(1, 1_000_000).default(200),
-  /** The most open connections from one client address, over all workers. Default: 400, or 2 × SOCKETS_PER_ADDRESS if that is more. */
+  /**
+   * The highest number of open connections from one client address, over all workers. Default: 400, or 2 × SOCKETS_PER_ADDRESS if this is
+   * more.
+   */
   CONNECTIONS_PER_ADDRESS: wholeNumber(1, 1_000_000).optional(),
   /** The most incomplete request bodies from one client address, in each process. Further bodies are refused as `rate_limited`. */
   BODIES_PER_ADDRESS: wholeNumber(1, 1_000_000).default(32),
   /** The most WebSockets that watch one room, in each process. */
   WATCHERS_PER_ROOM: wholeNumber(1, 1_000_000).default(10_000),
-  /** The most channels that open a second, in each process. Further ones wait, or are told when to come back. */
+  /** The most channels that may open in a second, in each process. Further channels wait, or their clients are told when to come back. */
   CHANNELS_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /**
    * The most bytes a second that one room pushes to its watchers, in each process. If a room needs more, it skips states. Default: 40 KiB ×
@@ -418,7 +421,7 @@ const Environment = z.object({
   ROOM_BYTES_PER_SECOND: wholeNumber(65_536, 1_000_000_000_000).optional(),
   /** Seconds for which a room lives after its last change. */
   ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
-  /** Whether an app's unverified report of a subscription gives access. `ignore`: it does not. */
+  /** Whether a report of a subscription by an app, which nobody has verified, gives access. `ignore`: it does not. */
   SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
   /** Length of a device's trial, in days. */
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),
@@ -428,25 +431,28 @@ const Environment = z.object({
     .regex(/^[a-z]+(,[a-z]+)*$/, 'must be google, apple, both, sandbox or off')
     .optional(),
   /**
-   * Whether purchases that nobody paid for (by licence testers, in app review) give coins and access. `capped`: TEST_COINS_PER_DAY coins, and
-   * access for a day at most. Default: `on`; `off` in production.
+   * Whether purchases that nobody paid for (of licence testers, or in app review) give coins and access. `capped`: at most
+   * TEST_COINS_PER_DAY coins, and access for at most a day. Default: `on`; `off` in production.
    */
   TEST_PURCHASES: z.enum(['on', 'off', 'capped']).optional(),
   /** The most coins that test purchases give an account in a UTC day with TEST_PURCHASES=capped. All accounts together get ten times as many. */
   TEST_COINS_PER_DAY: wholeNumber(1, 1_000_000_000).default(1000),
-  /** The seed with which the sandbox store fails at random. Undefined (`off`): the sandbox store does not fail. */
+  /** The seed for the random faults of the sandbox store. Undefined (`off`): the sandbox store has no faults. */
   SANDBOX_CHAOS: z
     .union([z.literal('off').transform(() => undefined), wholeNumber(0, 4_294_967_295)], 'must be off or a whole number, the seed')
     .optional(),
-  /** OAuth client ids: the audiences of Google's ID tokens that may sign in. Empty: no ID token signs in. */
+  /** OAuth client ids: users sign in with Google's ID tokens that have one of these audiences. Empty: no ID token signs in. */
   GOOGLE_CLIENT_IDS: list
     .pipe(z.array(z.string().regex(/^[\w-]+\.apps\.googleusercontent\.com$/, 'must be OAuth client ids: ….apps.googleusercontent.com')))
     .default([]),
-  /** Bundle ids and services ids: the audiences of Apple's ID tokens that may sign in. Empty: no ID token of Apple's signs in. */
+  /**
+   * Bundle ids and services ids: users sign in with Apple's ID tokens that have one of these audiences. Empty: no ID token of Apple's signs
+   * in.
+   */
   APPLE_CLIENT_IDS: AppleIds.default([]),
   /** Bundle ids of the apps whose purchases in the App Store the service accepts. Empty: it accepts none. */
   APPLE_BUNDLE_IDS: AppleIds.default([]),
-  /** The ids of these apps in App Store Connect, which notifications of the App Store must have. Empty: any. */
+  /** The ids of these apps in App Store Connect. Notifications of the App Store must have one of them. Empty: any. */
   APPLE_APP_IDS: list
     .pipe(
       z.array(
@@ -457,20 +463,20 @@ const Environment = z.object({
       ),
     )
     .default([]),
-  /** Path of the file with Apple's root certificates, in PEM or DER. Without the file the service accepts no purchases of Apple's. */
+  /** Path of the file with Apple's root certificates, in PEM or DER. Without the file the service accepts no purchases from Apple. */
   APPLE_ROOTS_FILE: z.string().min(1).optional(),
-  /** The issuer of the keys of App Store Connect, and the id and the path of the key (.p8) with which the service calls Apple's API. */
+  /** The key (.p8) of App Store Connect with which the service calls Apple's API: the key's issuer, its id, and its path. */
   APPLE_ISSUER_ID: AppleKeyId.optional(),
   APPLE_KEY_ID: AppleKeyId.optional(),
   APPLE_KEY_FILE: z.string().min(1).optional(),
   /**
-   * The team, and the id and the path of the key (.p8) of Sign in with Apple, with which the service revokes at Apple the sign-in of a deleted
-   * account.
+   * The key (.p8) of Sign in with Apple with which the service revokes at Apple the sign-in of a deleted account: the team, the key's id,
+   * and its path.
    */
   APPLE_TEAM_ID: AppleKeyId.optional(),
   APPLE_SIGN_IN_KEY_ID: AppleKeyId.optional(),
   APPLE_SIGN_IN_KEY_FILE: z.string().min(1).optional(),
-  /** `on`: players have consented that Apple is told whether they got, and spent, the coins for which they want their money back. */
+  /** `on`: players who want their money back have consented that the service tells Apple whether they got the coins, and spent them. */
   APPLE_CONSUMPTION_CONSENT: z.enum(['on', 'off']).default('off'),
   /** The base URLs of Apple's API, for tests. */
   APPLE_API_URL: z.string().min(1).optional(),
@@ -483,19 +489,19 @@ const Environment = z.object({
   GOOGLE_SERVICE_ACCOUNT_FILE: z.string().min(1).optional(),
   /** Audience of the Pub/Sub push subscription of real-time developer notifications. */
   GOOGLE_NOTIFICATIONS_AUDIENCE: z.string().min(1).optional(),
-  /** The address of the service account with which that push subscription signs. */
+  /** The address of the service account that signs the pushes of this subscription. */
   GOOGLE_NOTIFICATIONS_EMAIL: z.email('must be the address of the service account that Pub/Sub signs as').optional(),
-  /** The decryption key of classic Play Integrity tokens. Without both PLAY_INTEGRITY keys Google decodes the tokens. */
+  /** The decryption key of classic Play Integrity tokens. If one of the PLAY_INTEGRITY keys is missing, Google decodes the tokens. */
   PLAY_INTEGRITY_DECRYPTION_KEY: base64Key('must be base64 of 32 bytes', (bytes) => bytes.length === 32).optional(),
   /** The verification key of classic Play Integrity tokens. */
   PLAY_INTEGRITY_VERIFICATION_KEY: base64Key('must be base64 of a P-256 public key (DER)', isP256PublicKey).optional(),
-  /** Operations that need an account with a proven install. `credit` includes `coins/purchase`. Calls with a server key need no proof. */
+  /** Operations for which an account needs a proven install. `credit` includes `coins/purchase`. Calls with a server key need no proof. */
   REQUIRE_INSTALL_PROOF: ProvenOperations.default([]),
 });
 
 /**
- * Settings that are secrets, or may contain a secret. Each can be read from a file, once, at the start: the name of that setting ends with
- * `_FILE`.
+ * Settings that are secrets, or may contain a secret. Each secret can be read from a file once, at the start. The name of the setting with
+ * the file's path ends with `_FILE`.
  */
 const SECRETS = [
   'SESSION_KEYS',
@@ -511,7 +517,7 @@ const fileOf = (name: string): string => `${name}_FILE`;
 /** The names of settings whose value is the path of a file with a secret. */
 const SECRET_FILES = [...SECRETS.map(fileOf), 'GOOGLE_SERVICE_ACCOUNT_FILE', 'APPLE_KEY_FILE', 'APPLE_SIGN_IN_KEY_FILE'];
 
-/** The paths of files with secrets in an environment, by setting. The files may not exist. */
+/** The paths of files with secrets that an environment names, by setting. The files may not exist. */
 export function secretFilesIn(environment: Record<string, string | undefined>): { readonly setting: string; readonly path: string }[] {
   return SECRET_FILES.flatMap((setting) => {
     const path = environment[setting];
@@ -532,7 +538,7 @@ export interface Config extends z.output<typeof Environment> {
   PLAYGROUND: 'on' | 'off';
 }
 
-/** An error that stops the start. The message is for the operator, a line for each problem. */
+/** An error that stops the start. The message is for the operator, one line for each problem. */
 export class SettingError extends Error {}
 
 /** Returns the problems of well-formed settings: one line for each problem, which begins with the setting's name. */
@@ -549,12 +555,12 @@ export function readConfig(environment: Record<string, string | undefined>, ...c
   return config;
 }
 
-/** As `readConfig`, but does not throw: a malformed setting gets its default, and `problems` has a line for each bad setting. */
+/** Like `readConfig`, but does not throw: a malformed setting gets its default, and `problems` has a line for each bad setting. */
 export function readSettings(
   environment: Record<string, string | undefined>,
   ...checks: SettingsCheck[]
 ): { config: Config; problems: string[] } {
-  // An empty value means "not set": compose files and CI systems write settings that way.
+  // An empty value means "not set", because compose files and CI systems write settings in this way.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
   const malformed = addFromFiles(given);
   for (const { path, message } of Environment.safeParse(given).error?.issues ?? []) {
@@ -562,7 +568,7 @@ export function readSettings(
     if (!malformed.has(name)) malformed.set(name, `${name} ${message}`);
   }
   const config = completed(Environment.parse(Object.fromEntries(Object.entries(given).filter(([name]) => !malformed.has(name)))));
-  // In `config` a malformed setting has its default. A problem that names the setting may come from the default only, so it is dropped.
+  // In `config` a malformed setting has its default. A problem that names the setting may come only from the default, so it is dropped.
   const isReliable = (problem: string): boolean => !problem.match(/\b[A-Z]+(_[A-Z]+)+\b/g)?.some((name) => malformed.has(name));
   const problems = [
     ...malformed.values(),
@@ -591,14 +597,14 @@ function addFromFiles(given: Record<string, string | undefined>): Map<string, st
   return problems;
 }
 
-/** The part of the default of ROOM_BYTES_PER_SECOND for each socket of SOCKETS_PER_ADDRESS, in bytes a second: 40 states of 1 KB. */
+/** For each socket of SOCKETS_PER_ADDRESS, the default of ROOM_BYTES_PER_SECOND has this many bytes a second: 40 states of 1 KB. */
 const ROOM_BYTES_A_SOCKET = 40 * 1024;
 
 function completed(settings: z.output<typeof Environment>): Config {
   const production = settings.NODE_ENV === 'production';
-  // In the sandbox store every client can buy for free, so in production the service uses it only with STORE=sandbox.
+  // In the sandbox store every client can buy for free. So in production the service uses it only with STORE=sandbox.
   const STORE = settings.STORE ?? (production ? 'google' : 'sandbox');
-  // The sample catalogue does not list the operator's games: with BOARDS=catalogue none of them could get a board.
+  // The sample catalogue does not list the operator's games, so with BOARDS=catalogue none of them could get a board.
   const BOARDS = settings.BOARDS ?? (settings.CATALOGUE_FILE === undefined ? 'open' : 'catalogue');
   return {
     ...settings,
@@ -616,8 +622,8 @@ function completed(settings: z.output<typeof Environment>): Config {
 }
 
 /**
- * Whether the console is open. `closed`: its page only says how to open the console, as in development without ADMIN_API. `off`: the page
- * does not exist, as in production unless CONSOLE is `on`.
+ * Whether the console is open. `closed`: the page at /console only says how to open the console, as in development without ADMIN_API.
+ * `off`: the page at /console does not exist, as in production unless CONSOLE is `on`.
  */
 export function consoleOf({ production, CONSOLE, ADMIN_API }: Config): 'open' | 'closed' | 'off' {
   if (CONSOLE === 'off' || (production && CONSOLE === undefined)) return 'off';
@@ -625,8 +631,8 @@ export function consoleOf({ production, CONSOLE, ADMIN_API }: Config): 'open' | 
 }
 
 /**
- * Whether pages from any port of this machine may call the service: in development, on a loopback address. A service for other machines
- * must not trust the loopback origins of its users' machines, because any program on them can serve pages.
+ * Whether pages from any port of this machine may call the service. This is so in development on a loopback address. A service for other
+ * machines must not trust the loopback origins of its users' machines, because any program on them can serve pages.
  */
 export function allowsLoopbackOrigins({ production, HOST }: Pick<Config, 'production' | 'HOST'>): boolean {
   return !production && isLoopback(HOST);
@@ -642,7 +648,9 @@ export function isLoopback(host: string): boolean {
   return version === 0 ? /^(?:.+\.)?localhost\.?$/i.test(address) : LOOPBACK.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** The loopback addresses: RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3. An IPv4 range includes its addresses mapped into IPv6. */
+/**
+ * The loopback addresses: RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3. The range of IPv4 includes its addresses mapped into IPv6.
+ */
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');

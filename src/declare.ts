@@ -52,7 +52,7 @@ export { channel } from './server/live/channel.ts';
 
 /**
  * The services of a serving process that handlers may take. The type of a handler's second parameter names the services that the handler
- * takes: `api.ts` does not compile if a handler takes anything else. No service is global, so a test can run the services of several
+ * takes. If a handler takes anything else, `api.ts` does not compile. No service is global, so a test can run the services of several
  * processes.
  */
 export interface Services {
@@ -68,7 +68,7 @@ export interface Services {
   readonly keySecret: KeySecret;
   readonly serverKeys: KeyRing;
   readonly consoleSessions: ConsoleSessions;
-  /** Undefined without CONSOLE_SIGN_IN: operators then type server keys into the console. */
+  /** Undefined without CONSOLE_SIGN_IN. Operators then type server keys into the console. */
   readonly consoleSignIn: ConsoleSignIn | undefined;
   readonly moves: MoveJournal;
   readonly deletions: DeletionJournal;
@@ -87,9 +87,9 @@ export interface Services {
   readonly actCounts: ActCounts;
   readonly metrics: Metrics;
   readonly coinTotals: CoinTotals;
-  /** Writes the ledger entries that the service itself makes, for bought coins and prizes. */
+  /** Writes the ledger entries of the service itself: for bought coins and for prizes. */
   readonly bookings: Bookings;
-  /** Tells the relay of events which outboxes have new events. Undefined with EVENTS=off, as is `events`. */
+  /** Tells the relay of events which outboxes have new events. Undefined with EVENTS=off, like `events`. */
   readonly outboxNews: OutboxNews | undefined;
   readonly events: EventLog | undefined;
   readonly hooks: Hooks;
@@ -108,21 +108,23 @@ export interface Services {
   readonly sandbox: Sandbox | undefined;
   /** The playground's part of the pages. Undefined unless PLAYGROUND=on. */
   readonly playground: { readonly style: StyleSheet } | undefined;
-  /** Browser modules beside those of `web/browser/`: the console's and the playground's. */
+  /** Browser modules besides those of `web/browser/`: the modules of the console and of the playground. */
   readonly pageModules: readonly BrowserModules[];
   readonly docs: () => Docs;
   readonly log: Logger;
-  /** The time by Redis's clock, in milliseconds since 1970: for all times that Redis keeps, and for due work. */
+  /** The time by Redis's clock, in milliseconds since 1970. It is used for all times that Redis keeps, and for due work. */
   readonly now: () => number;
-  /** The time by this machine's clock, in milliseconds since 1970: for times that other machines compare with their own clocks. */
+  /**
+   * The time by this machine's clock, in milliseconds since 1970. It is used for times that other machines compare with their own clocks.
+   */
   readonly wallClock: () => number;
   /** A monotonic clock for intervals, in milliseconds. */
   readonly monotonic: () => number;
-  /** Whether this process should get traffic, and if not, why. */
+  /** Whether this process should get traffic, and the reason if it should not. */
   readonly readiness: () => Promise<RedisHealth>;
   /** The metrics of all workers together, in the Prometheus text format. */
   readonly metricsText: () => Promise<string>;
 }
 
-/** The services that run scripts and give scripts the time by Redis's clock. */
+/** The services that run scripts, and that give scripts the time by Redis's clock. */
 export type ScriptServices = Pick<Services, 'scripts' | 'now'>;

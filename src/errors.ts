@@ -1,6 +1,6 @@
 /**
- * Every error code of the service: its HTTP status, its message for people, and advice for the caller. The page `/docs/errors` shows the
- * advice, in which backquotes mark code. Codes are stable; messages and advice may change.
+ * Every error code of the service, with its HTTP status, its message for people, and advice for the caller. The page `/docs/errors` shows
+ * the advice, in which backquotes mark code. Codes are stable; messages and advice may change.
  */
 export const errors = {
   invalid_json: {
@@ -38,7 +38,7 @@ export const errors = {
   bad_token: {
     status: 401,
     message: 'The token does not verify.',
-    advice: 'Get a new token from the app store and send that one. The store, or its signature, does not confirm the one you sent.',
+    advice: 'Get a new token from the app store and send it. The store does not confirm this token, or its signature is wrong.',
   },
   bad_key: {
     status: 401,
@@ -67,7 +67,7 @@ export const errors = {
   server_only: {
     status: 403,
     message: 'Only servers may do this.',
-    advice: 'Let your own server make this call, with a server key of the scope that the reference shows. A game or an app cannot make it.',
+    advice: 'Let your own server make this call, with a server key of the scope that the reference names. A game or an app cannot make it.',
   },
   account_banned: {
     status: 403,
@@ -116,11 +116,11 @@ export const errors = {
   entry_not_found: {
     status: 404,
     message: 'There is no such entry or archive on this board.',
-    advice: 'List the entries of the board or its archives again: somebody may have removed this one.',
+    advice: 'List the entries of the board or its archives again: somebody may have removed this entry or archive.',
   },
   game_not_found: {
     status: 404,
-    message: 'The catalogue lists no such game, and it has no board.',
+    message: 'The catalogue does not list this game, and the game has no board.',
     advice: 'Use a `game` of `GET /v1/catalogue`.',
   },
   sign_in_not_found: {
@@ -259,7 +259,7 @@ export const errors = {
   save_not_found: {
     status: 404,
     message: 'There is no such save.',
-    advice: 'Begin the game anew: nothing was saved under this name. Of older versions only the last five are kept.',
+    advice: 'Begin the game anew: nothing was saved under this name. If you asked for an older version: only the last five are kept.',
   },
   purchase_not_found: {
     status: 404,
@@ -278,7 +278,7 @@ export const errors = {
   },
   webhooks_full: {
     status: 409,
-    message: 'The number of webhooks, or of repetitions of one, is at its limit.',
+    message: 'The number of webhooks, or of repetitions of one webhook, is at its limit.',
     advice: 'Remove a webhook that nobody needs. To deliver many events again, replay the webhook from a time.',
   },
   purchase_owned: {
@@ -300,7 +300,7 @@ export const errors = {
   payload_too_large: {
     status: 413,
     message: 'The body is larger than 16 KiB.',
-    advice: 'Send less: a body has at most 16 KiB, that of a save 80 KiB.',
+    advice: 'Send less: a body has at most 16 KiB, and the body of a save at most 80 KiB.',
   },
   unsupported_media_type: {
     status: 415,
@@ -353,7 +353,7 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors;
 
-/** Further fields of `error` in the JSON: figures and names that a client can act on. */
+/** More fields of `error` in the JSON: figures and names that a client can use. */
 export interface RefusalDetails {
   message?: string;
   field?: string;
@@ -362,7 +362,7 @@ export interface RefusalDetails {
   [detail: string]: unknown;
 }
 
-/** What an account holds that would be merged, for its user. */
+/** The holdings of an account that would be merged, for its user to see. */
 export interface HeldByAccount {
   balanceCoins: number;
   debtCoins?: number;
@@ -374,11 +374,11 @@ export interface HeldByAccount {
   purchases: number;
   /** Guests that moved in. */
   guests: number;
-  /** The names of the providers of its sign-ins. */
+  /** The names of the providers of the account's sign-ins. */
   signIns: string[];
 }
 
-/** The details that every refusal with the code has, so that clients may rely on them. */
+/** The details that every refusal with this code has, so that clients may rely on them. */
 export interface RequiredDetails {
   insufficient_coins: { balanceCoins: number; debtCoins?: number };
   balance_limit: { balanceCoins: number; debtCoins?: number };
@@ -406,7 +406,7 @@ export class Refusal<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Makes a Refusal without a stack trace: refusals are frequent and expected, and a stack trace costs time. */
+/** Makes a Refusal without a stack trace, because refusals are frequent and expected, and a stack trace costs time. */
 export function refuse<Code extends ErrorCode>(code: Code, ...more: [...DetailsOf<Code>, cause?: unknown]): Refusal<Code> {
   const [details, cause] = more as readonly unknown[] as readonly [details?: RefusalDetails, cause?: unknown];
   const limit = Error.stackTraceLimit;

@@ -16,7 +16,7 @@ import { subscriptionHolding } from './features/purchases/subscription/holdings.
 import { trialHolding } from './features/trial/holdings.ts';
 
 /**
- * All holdings: everything that is stored of an account, by feature. Moves, deletions, the export, the operator's view and the audit go
+ * All holdings: all data that is stored of an account, by feature. Moves, deletions, the export, the operator's view and the audit go
  * through this list in its order.
  */
 export const holdings = [

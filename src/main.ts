@@ -30,7 +30,7 @@ import { reservePort, WorkerPool } from './process/worker-pool.ts';
 
 /** The life of the process: settings → Redis → listen → drain. */
 async function main(): Promise<void> {
-  // A worker has the primary's environment, and the primary has already checked the settings.
+  // A worker has the same environment as the primary process, which has already checked the settings.
   const config = cluster.isWorker ? readConfig(process.env) : readConfig(process.env, settingProblems, prepareDataDir);
   const log = pino({ level: config.LOG_LEVEL, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
   if (cluster.isWorker) return runWorker(config, log);
@@ -48,7 +48,7 @@ async function main(): Promise<void> {
     const { METRICS_HOST, METRICS_PORT } = config;
     if (METRICS_PORT !== undefined)
       metricsPort = await openMetricsPort({ METRICS_HOST, METRICS_PORT }, () => metricsText(), log, servedHosts(METRICS_HOST, config));
-    // The session keys are read only now, because `finishRestore` may just have put other keys in place.
+    // The session keys are read only now, because `finishRestore` may have just put other keys in place.
     const sessionKeys = loadSessionKeys(config);
     if (config.WORKERS === 1) {
       const service = await startService(config, {
@@ -106,7 +106,7 @@ async function runWorker(config: Config, log: Logger): Promise<void> {
   );
   onStop(log, () => service.drain());
   await boundBuffers(settings.port, log);
-  // The primary restarts a private Redis that dies. Without a primary no process would restart it, so the worker stops.
+  // The primary process restarts a private Redis that dies. Without the primary process nothing would restart Redis, so the worker stops.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   primary.listening(() => service.metrics.registry.getMetricsAsJSON());
 }
@@ -136,7 +136,7 @@ async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRe
 }
 
 /**
- * Bounds the receive buffers of connections. To call before the service is announced, because connections inherit the bound from the
+ * Limits the receive buffers of connections. Must be called before the service is announced, because connections inherit the limit from the
  * listening socket.
  */
 async function boundBuffers(port: number, log: Logger): Promise<void> {
@@ -145,9 +145,9 @@ async function boundBuffers(port: number, log: Logger): Promise<void> {
 }
 
 /**
- * With this flag V8 collects young objects only in the main thread. Hardly any of them survive, so helper threads save no work. With helper
- * threads the main thread waits until each has had its turn on a core: on two busy cores 5 to 10 ms in the median instead of 1 to 2
- * (docs/bench.md, the tail).
+ * With this flag V8 collects young objects only in the main thread. Hardly any young objects survive, so helper threads would save no work.
+ * With helper threads the main thread waits until each of them has had its turn on a core. On two busy cores this takes 5 to 10 ms in the
+ * median instead of 1 to 2 (docs/bench.md, the tail).
  */
 setFlagsFromString('--no-parallel-scavenge');
 

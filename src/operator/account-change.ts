@@ -3,7 +3,7 @@ import { Account } from './named-accounts.ts';
 import { Reason } from './operation.ts';
 import { changesOf } from './subject-change.ts';
 
-/** Declares a change of an account: of the account into which the named one moved. */
+/** Declares a change of an account. If the named account has moved, the account into which it moved is changed. */
 export const accountChange = changesOf({
   group: 'accounts',
   field: 'accountId',
@@ -13,7 +13,7 @@ export const accountChange = changesOf({
   errors: ['account_not_found', 'account_deleted'],
   find: followed,
   what: ({ accountId }: FoundAccount) => ({ account: accountId }),
-  // The account may move while the operator is asked. `what` names the account before the move.
+  // The account may move while the operator is answering the question. `what` names the account as it was before the move.
   noted: (asked: FoundAccount, { accountId }: { readonly accountId: string }) => ({
     movedTo: accountId === asked.accountId ? undefined : accountId,
   }),

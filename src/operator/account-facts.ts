@@ -7,7 +7,10 @@ import { defineScript } from '../redis/script.ts';
 import { redisFailure } from '../redis/script-runner.ts';
 import type { OperatorServices } from './operation.ts';
 
-/** Reads an account, even if it is banned, moved or deleted. Answers account(exists 0|1, record of its standing, field, value …). */
+/**
+ * Reads the facts of an account, even if it is banned, moved or deleted. Answers account(exists 0|1, record of its standing, field, value
+ * …).
+ */
 const readAccount = defineScript({
   name: 'operator/read-account',
   lua: `local fields = redis.call('HGETALL', account)
@@ -48,18 +51,18 @@ export async function factsOf(accountId: string, { scripts }: OperatorServices):
   };
 }
 
-/** Whether the service knows the account: it has fields, or a standing that records a move, a ban, a sign-out or its deletion. */
+/** Whether the service knows the account: it has fields, or its standing records a move, a ban, a sign-out or a deletion. */
 export function isKnown({ exists, standing }: AccountFacts): boolean {
   const { deleted, ban, target, moving, guests, generation } = standing;
   return exists || [deleted, ban, target, moving].some((part) => part !== undefined) || guests.length > 0 || generation > 0;
 }
 
 export interface FoundAccount extends AccountFacts {
-  /** The guest that was asked for, if it moved into this account. */
+  /** The guest that the operator asked for, if it has moved into this account. */
   readonly movedFrom: string | undefined;
 }
 
-/** The facts of an account, or of the account that it moved into. An account that is moving now gives its own facts. */
+/** The facts of an account, or of the account into which it has moved. If an account is just moving, its own facts are returned. */
 export async function factsWhereItIs(accountId: string, services: OperatorServices): Promise<AccountFacts> {
   const facts = (id: string) => factsOf(id, services);
   const { found } = await follow(accountId, services.scripts, facts, ({ standing: { target } }) =>

@@ -6,10 +6,10 @@ import type { holdings } from '../holdings.ts';
 /** The account that answers. */
 export const Answering = {
   accountId: AccountId,
-  movedFrom: AccountId.optional().meta({ description: 'The account that was asked for, if it moved into this one.' }),
+  movedFrom: AccountId.optional().meta({ description: 'The account that the operator asked for, if it has moved into this account.' }),
 };
 
-/** All that is kept of an account, as operators see it. */
+/** All data that is kept of an account, as operators see it. */
 export type AccountReply<Held> = z.ZodObject<typeof Answering & ShownShape<Held>>;
 
 export function accountReplyOf<const Held extends readonly Holding[]>(held: Held): AccountReply<Held[number]> {

@@ -68,10 +68,10 @@ export const adjust = accountChange({
   },
 });
 
-/** What the account would answer now, with figures. */
+/** The answer that the account would give now, with figures. */
 function foreseenRefusal({ balance, coins, use, isBanned }: { balance: number; coins: number; use: string; isBanned: boolean }) {
   if (use === 'reused')
-    return refuse('key_reused', { message: 'The account has an entry of this key with other coins: take another ticket.' });
+    return refuse('key_reused', { message: 'The account has an entry of this key with another number of coins: take another ticket.' });
   if (isBanned) return refuse('account_banned', { message: 'The account is banned: it takes no correction until the ban has ended.' });
   const details = { balanceCoins: Math.max(0, balance), ...(balance < 0 ? { debtCoins: -balance } : {}) };
   if (coins < 0 && balance + coins < 0) return clearer(refuse('insufficient_coins', details), coins);
@@ -99,7 +99,7 @@ function clearer(refusal: AdjustRefusal, coins: number): Refusal {
   return refusal;
 }
 
-/** A number without an exponent: 1e12 as digits. */
+/** A number in digits, without an exponent: 1e12 would otherwise be printed so. */
 function plain(coins: number): string {
   return coins.toFixed(0);
 }

@@ -52,7 +52,7 @@ export const unban = accountChange({
   shown: ({ accountId, wasBanned }) => [wasBanned ? `The ban of ${accountId} has ended.` : `${accountId} was not banned.`],
   async plan({ accountId, standing }, _, services) {
     const held = banAt(standing, services.now());
-    // While a guest is moving, the ban of the account into which it moves counts.
+    // While a guest is moving, the ban of the account into which it moves applies.
     if (held === undefined && standing.moving === undefined) return { reply: { accountId, wasBanned: false } };
     const ban = held === undefined ? '' : ` It is ${endText(held.until)}, for: ${held.reason}.`;
     return {

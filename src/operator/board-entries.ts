@@ -62,12 +62,12 @@ export interface OpenBoard {
   readonly season?: string;
 }
 
-/** The account into which an account moved, or itself. */
+/** The account into which an account has moved, or the account itself. */
 async function currentOf(accountId: string, services: OperatorServices): Promise<string> {
   return (await factsWhereItIs(accountId, services)).accountId;
 }
 
-/** The account of a player. An operator names the player by the board's playerId or by an account. */
+/** The account of a player. An operator names the player by the playerId on the board or by an account. */
 export async function playerOf(
   player: string,
   boards: readonly OpenBoard[],
@@ -78,7 +78,7 @@ export async function playerOf(
     return found.flat().find((accountId) => accountId !== undefined);
   }
   const accounts = (await accountsNamed(player, services)).filter(({ deletedAt }) => deletedAt === undefined);
-  // After damage a board may have an entry of an account that does not exist.
+  // If data was damaged, a board may have an entry of an account that does not exist.
   const ids = accounts.length > 0 || !Account.safeParse(player).success ? accounts.map(({ accountId }) => accountId) : [player];
   const [current, otherAccount] = [...new Set(await Promise.all(ids.map((accountId) => currentOf(accountId, services))))];
   return otherAccount === undefined ? current : invalid('player', 'Names two accounts: put account: or install: in front');
@@ -119,7 +119,7 @@ interface BoardPart {
   readonly game: string;
   /** The number of an archive. */
   readonly archive?: number | undefined;
-  /** As in `SeasonParameter`. Archives exist of the board of all time only. */
+  /** As in `SeasonParameter`. Only the board of all time has archives. */
   readonly season?: string | undefined;
 }
 
@@ -154,6 +154,6 @@ export async function entriesOf(part: BoardPart, from: number, to: number, servi
 /** The account of each player. */
 export async function accountsOf(playerIds: readonly string[], players: string, { scripts }: OperatorServices) {
   if (playerIds.length === 0) return [];
-  // A damaged entry still begins with its account.
+  // Even a damaged entry begins with the id of its account.
   return (await read(scripts, 'HMGET', players, ...playerIds)).map((text) => /^[\w-]{22}/.exec(text)?.[0]);
 }

@@ -86,7 +86,7 @@ export const listBoard = operation({
   input: z.object({
     game: GameId,
     from: Place.optional().meta({ description: 'The first place. Left out: 1.' }),
-    to: Place.optional().meta({ description: `The last place, up to ${MOST_ENTRIES - 1} behind the first. Left out: 19 behind it.` }),
+    to: Place.optional().meta({ description: `The last place, up to ${MOST_ENTRIES - 1} places after the first. Left out: 19 after it.` }),
     archive: ArchiveNumber.optional().meta({ description: 'An archive in place of the board.' }),
     season: SeasonParameter,
   }),
@@ -143,7 +143,7 @@ export const removeEntry = operation({
   reply: z.object({
     game: z.string(),
     removed: BoardEntry.omit({ rank: true }),
-    seasons: z.array(z.string()).optional().meta({ description: 'Seasons from which the entry was removed too.' }),
+    seasons: z.array(z.string()).optional().meta({ description: 'Seasons from which the entry was removed as well.' }),
   }),
   errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2b","reason":"cheated, ticket 4711"}'`,
@@ -153,7 +153,7 @@ export const removeEntry = operation({
   async prepare({ game, player, reason, season }, services, { key }) {
     const boards = await openBoards(game, season, services);
     if (boards instanceof Refusal) return boards;
-    // An order, a room or an install may be of another game: a key of one game must not learn whose they are.
+    // An order, a room or an install may belong to another game, and a key of one game must not learn who owns it.
     if (key?.game !== undefined && !PLAYER_ID.test(player) && !ACCOUNT_ID.test(player)) return refuseOtherGame(key.game, 'player');
     const accountId = await playerOf(key?.game === undefined ? player : plainAccount(player), boards, services);
     if (accountId instanceof Refusal) return accountId;
@@ -169,7 +169,7 @@ export const removeEntry = operation({
       what: { game, account: accountId, season },
       why: reason,
       typed: { what: 'the score', figure: score },
-      // Without the player's name, because the log outlives the account.
+      // The name of the player is left out, because the log outlives the account.
       noted: ({ removed: { playerId, score: of, at }, seasons }) => ({ playerId, score: of, at, seasons: seasons?.join(' ') }),
       async act() {
         const shared = { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
@@ -189,7 +189,7 @@ export const removeEntry = operation({
   },
 });
 
-/** An accountId of 22 characters may also be an installId: the prefix says that it is none. */
+/** An accountId of 22 characters could also be an installId. The prefix shows that it is an accountId. */
 const plainAccount = (player: string): string => (ACCOUNT_ID.test(player) ? `account:${player}` : player);
 
 /** The boards of a game from which an operator may remove an entry. A closed season keeps its entries. */
@@ -205,7 +205,7 @@ async function openBoards(
   const found = wanted === undefined ? undefined : seasons.find(({ season }) => season === wanted);
   if (wanted !== undefined && found === undefined) return refuse('season_not_found', { field: 'season' });
   if (found !== undefined && !isOpen(found))
-    return refuse('entry_not_found', { message: `The season ${wanted} is closed: its prizes stand, and so do its entries.` });
+    return refuse('entry_not_found', { message: `The season ${wanted} is closed: its prizes and its entries stay.` });
   const open = seasons.filter((season) => isOpen(season) && (wanted === undefined || season.season === wanted));
   const ofSeasons = open.map(({ season }) => ({
     keys: { scores: seasonKeys.scores(game, season), players: seasonKeys.players(game, season), secret },
@@ -223,7 +223,7 @@ export const resetBoard = operation({
   role: 'economist',
   reach: 'game',
   cannotBeUndone: true,
-  summary: 'Empties a board, and keeps its entries in an archive, which can still be listed.',
+  summary: 'Empties a board, and keeps its entries in an archive that can still be listed.',
   description:
     'The reset is atomic: a score that arrives meanwhile is in the archive or on the new board. The archive takes as much memory as the board ' +
     'did, until `drop` deletes it. Of two simultaneous resets one is refused. After an unclear answer check the archives in `listBoard` first: ' +
@@ -281,7 +281,10 @@ export const dropArchive = operation({
   },
 });
 
-/** @param number of the archive. It is fixed with the question, so that after another reset this one does not archive a board nobody saw. */
+/**
+ * @param number of the archive. The number is fixed when the question is asked. So after another reset this reset does not archive a board
+ * that nobody saw.
+ */
 async function reset(
   game: string,
   number: number,

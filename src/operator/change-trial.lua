@@ -1,10 +1,10 @@
--- Restarts a device's trial, or takes the last restart back.
+-- Restarts a device's trial, or undoes the last restart.
 -- KEYS device
 -- ARGV started_at ('': back to the start before the last restart)
 -- Answers changed(start now, start before) none
 --
--- `earlierStarts` lists the starts before each restart, latest first. Accounts that linked the device earlier keep their start, and the audit
--- finds it there.
+-- `earlierStarts` lists the starts before each restart, the latest first. Accounts that linked the device earlier keep their start, which
+-- the audit finds in this list.
 local before = redis.call('HGET', device, 'trialStartedAt')
 local earlier = redis.call('HGET', device, 'earlierStarts') or ''
 if not before then return {'none'} end

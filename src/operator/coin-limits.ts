@@ -8,7 +8,10 @@ import type { Role } from '../server/identity/roles.ts';
 import { OPERATOR_LOG } from './operator-log.ts';
 import { provesNoChange } from './proves-no-change.ts';
 
-/** Bounds of the coins that operators correct and grant: by role and day, and alone, without a second person. */
+/**
+ * Limits on the coins that operators correct and grant: for each role and day, and for changes that an operator makes alone, without a
+ * second person.
+ */
 
 /** A hash for each UTC day, with the sums of operators and accounts (`count-coins.lua`). */
 const correctedKey = (day: string): string => `${OPERATOR_LOG}:corrected:${day}`;
@@ -24,18 +27,18 @@ const countScript = defineScript({
   durable: true,
 });
 
-/** How long Redis keeps a day's sums, in seconds: longer than the next day, because the sums of 24 hours reach back into it. */
+/** How long Redis keeps a day's sums, in seconds. It is longer than the next day, because the sums over 24 hours need two days. */
 const KEPT_SECONDS = 3 * 86_400;
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** Coins that a change adds to an account, or removes from it. Never negative. */
+/** The coins that a change adds to one account, or removes from it. Never negative. */
 export type Share = readonly [accountId: string, coins: number];
 
 /** The coins of a change. */
 export interface CountedCoins<Reply> {
-  /** The same for a change and its repetition, which changes nothing and is counted once. */
+  /** A change and its repetition have the same name. The repetition changes nothing, so both count once. */
   readonly name: string;
   readonly shares: readonly Share[];
   /** The shares in parts that stay the same when the change is repeated for the rest of its accounts. Default: by their place. */
@@ -56,7 +59,7 @@ export interface LimitServices {
 export interface LimitedOperator {
   readonly by: string;
   readonly role: Role;
-  /** Whether the operator is a person who is signed in to the console, and so may ask a second person. */
+  /** Whether the operator is a person who is signed in to the console. Only a person may ask a second person. */
   readonly isPerson: boolean;
   /** Whether the operator has access to Redis, and needs no key: then no second person is asked for. */
   readonly isOutside: boolean;
@@ -65,7 +68,7 @@ export interface LimitedOperator {
 }
 
 export interface Limits {
-  /** What the operator should know before the change, a sentence each. */
+  /** Sentences that the operator should know before the change. */
   readonly sentences: readonly string[];
   /** The coins that the operator may still change alone within 24 hours. Undefined: any. */
   readonly leftAlone?: number;
@@ -97,7 +100,7 @@ export async function limitsOf(coins: CountedCoins<never>, operator: LimitedOper
     ...(alone === undefined
       ? []
       : [
-          `Alone you may change ${plain(alone)} coins within 24 hours (TWO_PERSON_COINS): you have changed ${plain(figures.alone)}, and this is ${plain(sum)} more.`,
+          `Within 24 hours you may change ${plain(alone)} coins alone (TWO_PERSON_COINS): you have changed ${plain(figures.alone)}, and this is ${plain(sum)} more.`,
         ]),
   ];
   const left = alone === undefined ? {} : { leftAlone: Math.max(0, alone - figures.alone) };
@@ -105,8 +108,8 @@ export async function limitsOf(coins: CountedCoins<never>, operator: LimitedOper
 }
 
 /**
- * Makes a change within the bounds of its operator. The coins are counted before the work. A repeated change finds that it was counted, and
- * a refused one is taken out again. If the outcome is unknown, the coins stay counted.
+ * Makes a change within the limits of its operator. The coins are counted before the work. A repeated change is not counted again, and the
+ * coins of a refused change are subtracted again. If the outcome is unknown, the coins still count.
  * @returns Refusal `forbidden` beyond a bound
  * @throws as `work`
  */
@@ -119,7 +122,7 @@ export async function withinLimits<Reply>(
   const bounds = boundsOf(operator, services);
   if (bounds === undefined) return work();
   const parts: { readonly shares: readonly Share[]; readonly count: Count; readonly isNew: boolean }[] = [];
-  // If coins cannot be taken out again, the operator can only change fewer.
+  // If subtracting fails, the operator can only change fewer coins.
   const giveBack = async (keeps: (accountId: string) => boolean): Promise<void> => {
     for (const { shares, count, isNew } of parts) {
       const rest = shares.filter(([accountId]) => !keeps(accountId));
@@ -140,7 +143,7 @@ export async function withinLimits<Reply>(
     const reply = await work();
     const changed = new Set((reply instanceof Refusal ? [] : coins.changed(reply)).map(([accountId]) => accountId));
     await giveBack((accountId) => changed.has(accountId));
-    // It was counted by another call at the same time, which may have been refused and have taken it out again.
+    // Another call at the same time has counted the change. That call may have been refused, and may have subtracted the coins again.
     for (const { shares, count, isNew } of parts)
       if (!isNew && shares.some(([accountId]) => changed.has(accountId))) await count('count', shares, sumOf(shares), true).catch(() => {});
     return reply;
@@ -199,7 +202,7 @@ function counted({ name, shares: all }: Counted, { by }: LimitedOperator, { day,
   const at = now();
   const keys = { today: correctedKey(dayOf(at)), yesterday: correctedKey(dayOf(at - DAY_MS)) };
   const correction = hash('sha256', name, 'base64url').slice(0, 22);
-  // With OPERATOR_KEY the tool adds the user of the operating system to the key.
+  // With OPERATOR_KEY the tool appends the name of the operating system's user to the key.
   const [operator = by] = by.split(' as ');
   return async (mode, shares = all, coins = sumOf(shares), isUnbounded = false) => {
     const [word, ...sums] = await scripts.run(countScript, keys, {
@@ -244,5 +247,5 @@ function refusalOf(
 
 const sumOf = (shares: readonly Share[]): number => shares.reduce((sum, [, coins]) => sum + coins, 0);
 
-/** A number without an exponent: 1e12 as digits. */
+/** A number in digits, without an exponent: 1e12 would otherwise be printed so. */
 const plain = (coins: number): string => coins.toFixed(0);

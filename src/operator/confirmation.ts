@@ -6,8 +6,8 @@ import type { Confirm, Operation, OperatorServices } from './operation.ts';
 type Asked = Pick<Operation, 'name' | 'cannotBeUndone' | 'handsOutSecret'>;
 
 /**
- * A name for a question of a change, made from the operation, its input and the sentence with all figures. The console's page shows the
- * question, and sends this name with the change.
+ * The name of the question about a change. It is made from the operation, its input, and the sentence with all figures. The console's page
+ * shows the question, and sends this name with the change.
  */
 export function nameOfQuestion({ name }: Asked, input: Readonly<Record<string, unknown>>, question: string): string {
   const fields = Object.entries(input)
@@ -16,14 +16,14 @@ export function nameOfQuestion({ name }: Asked, input: Readonly<Record<string, u
   return hash('sha256', JSON.stringify([name, fields, question]), 'base64url').slice(0, 22);
 }
 
-/** Whether the console asks for the operator's key once more. */
+/** Whether the console asks once more for the operator's key. */
 export function needsKey({ cannotBeUndone, handsOutSecret }: Omit<Asked, 'name'>): boolean {
   return cannotBeUndone === true || handsOutSecret === true;
 }
 
 /**
- * Checks, before a change of the console, that its user confirmed the current question. So a forged request is refused, and a change of an
- * account that has changed meanwhile.
+ * Before a change of the console, checks that its user has confirmed the question as it is now. So a forged request is refused. A change is
+ * refused too if its account has changed since the question was asked.
  */
 export function confirmedIn(
   { says, confirmedUntil }: ConsoleSession,

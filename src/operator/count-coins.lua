@@ -1,10 +1,11 @@
--- Counts the coins of a correction or grant, once, in the sums of its operator and its accounts, unless a sum would be too high. A sum is a
--- text in a day's hash: `minute=coins minute=coins`. Coins that an operator changed without a second person are counted as `alone` too.
+-- Adds the coins of a correction or grant, once, to the sums of its operator and its accounts, unless a sum would be too high. A sum is a
+-- text in a day's hash: `minute=coins minute=coins`. Coins that an operator changed without a second person are added to `alone` sums too.
 -- KEYS today, yesterday
 -- ARGV operator, correction (a hash), coins, shares (JSON: [[account, coins], …]), day_most, alone_most ('' : any), minute, mode, kept_seconds
 -- Answers counted known full second(coins of the day, coins alone, highest of an account alone)
 --
--- mode `ask` only says what `count` would do. `back` subtracts coins that did not change; the day's hashes must be those of the count.
+-- mode `ask` only says what `count` would do. `back` subtracts coins that were not changed. The hashes of the days must be those of the
+-- count.
 coins = tonumber(coins)
 local by_person = alone_most ~= ''
 local done = 'of ' .. operator .. ' ' .. correction

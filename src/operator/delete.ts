@@ -16,7 +16,7 @@ export const deleteAccount = accountChange({
   role: 'admin',
   title: 'Delete for good',
   cannotBeUndone: true,
-  summary: 'Permanently deletes an account, with the guests that moved into it.',
+  summary: 'Permanently deletes an account, together with the guests that moved into it.',
   description:
     'For users who ask for it and cannot do it themselves, because the install is lost or the account is banned. It has the effect of ' +
     '`POST /v1/account/delete`. First make sure that the account’s user is asking. The user of a banned store account may open a new one.',
@@ -57,7 +57,7 @@ async function deleted(accountId: string, { balance }: Ledger, { deletions }: Op
   } catch (error) {
     if (!(error instanceof Refusal) || error.code === 'store_unavailable') throw error;
     if (error.code === 'account_deleted') return refuse('account_deleted');
-    return refuse('account_not_found', { message: 'The account has just moved into another one: find it again.' });
+    return refuse('account_not_found', { message: 'The account has just moved into another account: find it again.' });
   }
   return { accountId, ...shownBalance(balance) };
 }

@@ -1,4 +1,4 @@
--- Deletes the entries of an archive. The archive stays in the list with the time of deletion, so that the audit expects no entries.
+-- Deletes the entries of an archive. The archive stays in the list with the time of its deletion. So the audit does not expect its entries.
 -- KEYS archives, archived_scores, archived_players
 -- ARGV number, dropped_at
 -- Answers dropped none

@@ -100,7 +100,7 @@ export const operations: readonly Operation[] = [
 
 const Logged = ShownLogEntry.optional().meta({ description: "The entry of the operators' log. Left out: nothing was changed." });
 
-/** A search through a board with a million players takes some seconds. */
+/** Searching a board with a million players takes some seconds. */
 const DEADLINE_MS = 20_000;
 
 /** The endpoints below `/v1/admin`, which exist with ADMIN_API=on only. Only the tool and the console make server keys. */
@@ -161,7 +161,7 @@ export async function performWith(
   return perform(declared, input, services, { ...operatorWith(key), isGone }, confirm);
 }
 
-/** The operator with a key, or in a session of the console. */
+/** The operator, who has a key or a session of the console. */
 export function operatorWith(key: ServerKey): Operator {
   return { by: operatorOf(key), role: key.role ?? 'admin', key };
 }

@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import type { Operation } from './operation.ts';
 
-/** How people type a field, where that does not follow from its name and type. */
+/** The way in which people type a field, if it does not follow from the field's name and type. */
 interface Typed {
   /** The placeholder in the tool's help. Default: the name. */
   readonly word?: string;
-  /** The tool takes a duration such as 90d, by the name without the unit. */
+  /** The tool takes a duration such as 90d, under the name without the unit. */
   readonly unit?: 'Minutes' | 'Days';
   /** The flag of the tool. Default: the name without the unit. */
   readonly flag?: string;
   /** The label on the page. Default: the name. */
   readonly label?: string;
-  /** What the page fills in before a person types. */
+  /** The value that the page fills in before a person types. */
   readonly initial?: string;
   /** The field is a time, or a day of it (`span.ts`). */
   readonly isTime?: boolean;
-  /** The page has buttons for times this many days ahead. */
+  /** The page has buttons for times that are this many days ahead. */
   readonly daysAhead?: readonly number[];
 }
 
@@ -26,7 +26,7 @@ declare module 'zod' {
   }
 }
 
-/** A field of an operation's input, for people: a word or a flag of the tool, an input of the page. */
+/** A field of an operation's input, as people see it: a word or a flag of the tool, or an input of the page. */
 export interface Field extends Typed {
   readonly name: string;
   readonly isRequired: boolean;

@@ -19,7 +19,7 @@ import { PLAYERS_CURSOR, playersNamed } from './players-named.ts';
 import { more, some } from './shown/cells.ts';
 import { found as foundAccounts } from './shown/shown-account.ts';
 
-/** Length of the longest text that a user may have: the token of a purchase. */
+/** The length of the longest text that users may have: the token of a purchase. */
 const LONGEST = 1000;
 
 const Sought = z
@@ -38,7 +38,7 @@ const Sought = z
 const FoundPurchase = z.object({
   purchase: z.string().meta({ description: 'Its id, for `/v1/admin/purchases/{purchase}` where `kind` is `coins`.' }),
   kind: z.enum(['coins', 'subscription']),
-  accountId: AccountId.optional().meta({ description: 'The owner; after a guest moved still the guest.' }),
+  accountId: AccountId.optional().meta({ description: 'The owner. If a guest bought it and then moved, this is still the guest.' }),
 });
 
 const FoundKey = z.object({ id: z.string(), name: z.string(), state: z.enum(['valid', 'expired', 'revoked']) });
@@ -55,7 +55,7 @@ export const find = operation({
   role: 'viewer',
   reach: 'game',
   costly: true,
-  summary: 'Finds accounts by any id, token or name that the user has.',
+  summary: 'Finds accounts by any id, token or name that their users know.',
   description:
     'Each account has a field that says how it was found; a text may name several accounts. A text of 22 characters may be the accountId of ' +
     'one account and the installId of another. A store subject also leads to its last deleted account, after the current one. A purchase leads ' +
@@ -67,7 +67,7 @@ export const find = operation({
   input: z.object({
     who: Sought,
     game: GameId.optional().meta({
-      description: 'The board on which names and playerIds are searched. Left out: all boards of the catalogue.',
+      description: 'The board on which the service searches for names and playerIds. Left out: all boards of the catalogue.',
     }),
     cursor: z
       .string()
@@ -99,7 +99,7 @@ export const find = operation({
     if (prefix !== undefined && !kinds.includes(prefix)) return refuseOtherGame(ownGame!, 'who');
     const isSought = (...wanted: string[]): boolean =>
       cursor === undefined && wanted.some((kind) => kinds.includes(kind) && (prefix === undefined || prefix === kind));
-    // If a primary of a Cluster is down, the search still finds data on the others.
+    // If a primary of a Cluster is down, the search still finds data on the other primaries.
     const failures: unknown[] = [];
     const tried = <Found>(work: Promise<Found>, nothing: Found): Promise<Found> =>
       work.catch((error: unknown) => {
@@ -125,7 +125,7 @@ export const find = operation({
       via: { game: of, playerId, name },
     }));
     const known = await knownOf([...certain, ...(room?.seats ?? []), ...byName], services);
-    // The facts of an account belong to no game.
+    // The facts of an account do not belong to a single game.
     const ofGame = (found: Found): Found => ({ accountId: found.accountId, foundBy: found.foundBy, via: found.via });
     const accounts = [...named, ...(ownGame === undefined ? known : known.map(ofGame))];
     const found = purchases.map(({ purchase, kind, candidate }) => ({ purchase, kind, accountId: candidate?.accountId }));
@@ -151,7 +151,7 @@ const KINDS_OF_A_GAME: readonly string[] = ['room', 'player', 'name'];
 
 const PREFIXED = new RegExp(`^(${ALL_KINDS.join('|')}):(.+)$`, 's');
 
-/** Texts for `accountsNamed`: they have no blanks. */
+/** Texts that `accountsNamed` can take: they have no blanks. */
 const NAMES = /^[\x21-\x7e]{8,300}$/;
 
 function partsOf(who: string): { readonly prefix: string | undefined; readonly text: string } {
@@ -159,7 +159,10 @@ function partsOf(who: string): { readonly prefix: string | undefined; readonly t
   return { prefix, text: text.trim() };
 }
 
-/** Google's subjects are at most 255 digits (OpenID Connect Core, section 2). The sandbox's subjects are any text, so they need the prefix. */
+/**
+ * Google's user ids have at most 255 digits (OpenID Connect Core, section 2). The sandbox's user ids may be any text, so they need the
+ * prefix.
+ */
 async function storeUsers(text: string, { scripts }: OperatorServices): Promise<Candidate[]> {
   return /^\d{6,255}$/.test(text) ? usersOf('google', 'google', text, scripts) : [];
 }
@@ -171,7 +174,10 @@ interface Bought {
   readonly candidate: Candidate | undefined;
 }
 
-/** Finds purchases by order number, id, or the store's token. Tokens are stored hashed, so only a complete token is found. */
+/**
+ * Finds purchases by an order number, an id, or the store's token. Redis has only hashes of tokens, so a token is found only if it is
+ * complete.
+ */
 async function purchasesNamed(text: string, { scripts }: OperatorServices): Promise<Bought[]> {
   if (!/^[\x21-\x7e]+$/.test(text)) return [];
   const byId = /^[\w.-]{1,255}$/.test(text) ? [text] : [];
@@ -204,7 +210,7 @@ async function roomNamed(text: string, ownGame: string | undefined, { scripts }:
   return found === undefined || (ownGame !== undefined && found.game !== ownGame) ? undefined : { code, seats: found.seats };
 }
 
-/** A playerId belongs to one board, so each board has to be searched. */
+/** A playerId is valid on one board only, so each board has to be searched. */
 async function playersWithId(text: string, games: readonly string[], services: OperatorServices): Promise<Candidate[]> {
   if (!PLAYER_ID.test(text)) return [];
   const found = await Promise.all(

@@ -5,7 +5,7 @@
 -- Answers changed(the first field before, or '') moving moved(account that it moved into) deleted(time) not_found
 local state, detail = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end
--- A standing may exist without an account, because of a ban or a sign-out.
+-- An account's standing may exist without the account, because of a ban or a sign-out.
 if redis.call('EXISTS', account) == 0 then return {'not_found'} end
 local fields = cjson.decode(names)
 local before = redis.call('HGET', account, fields[1]) or ''

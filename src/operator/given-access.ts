@@ -9,7 +9,7 @@ import { minute } from './shown/cells.ts';
 
 const FIELDS = ['giftEndsAt', 'giftGivenAt', 'giftBy', 'giftReason'];
 
-/** Ten years, so that a typing error does not give access for a century. */
+/** The longest access is ten years, so that a typing error does not give access for a century. */
 const LONGEST_MS = 3653 * 86_400_000;
 
 export const give = accountChange({
@@ -24,7 +24,7 @@ export const give = accountChange({
     'end counts.',
   fields: {
     until: z.iso.datetime({ offset: true, error: 'Must be a time such as 2026-12-24T12:00:00Z' }).meta({
-      description: 'When the access ends: in the future, at most ten years away.',
+      description: 'The time at which the access ends: in the future, and at most ten years away.',
       example: '2026-12-24T12:00:00Z',
       typed: { daysAhead: [1, 7, 30] },
     }),

@@ -12,8 +12,8 @@ import { operation, Reason } from './operation.ts';
 const MOST_ENTRIES = 1000;
 
 /**
- * 1,000 entries are 54 KB, or some 90 KB with each field on its own line. The service reads so long a body only from a key that may grant; for
- * other requests the usual bound holds.
+ * 1,000 entries are 54 KB, or some 90 KB with each field on its own line. The service reads such a long body only from a key that may
+ * grant. For other requests the usual limit holds.
  */
 const BODY_BYTES = 128 * 1024;
 
@@ -27,7 +27,7 @@ const GrantResult = z
     }),
     balanceAfterCoins: z.number().int().optional().meta({ description: 'Of `granted` and `replayed`: the balance after the entry.' }),
     debtCoins: DebtCoins,
-    movedTo: AccountId.optional().meta({ description: 'The account into which the guest moved, and which has the entry.' }),
+    movedTo: AccountId.optional().meta({ description: 'The account into which the guest moved. It has the entry.' }),
     code: z
       .string()
       .optional()
@@ -46,7 +46,7 @@ export const grantMany = operation({
   operationId: 'grantCoinsToMany',
   role: 'economist',
   cannotBeUndone: true,
-  summary: 'Grants coins to up to 1,000 accounts, once per account and key.',
+  summary: 'Grants coins to up to 1,000 accounts, once for each account and key.',
   description:
     'Each account that gets coins has an entry of type `grant` with the reason and the operator. The results have the order of the entries. ' +
     'Repeat a call that failed in the middle with the same key: accounts that already have the coins are `replayed`. The coins of a guest ' +
@@ -90,7 +90,7 @@ export const grantMany = operation({
       return Array.isArray(preview) ? { reply: { results: resultsOf(preview) } } : preview;
     }
     const terms: GrantTerms = { key, reason, by: serverKey ?? by };
-    // By the account that gets the coins, so that guests of one account do not have a sum each.
+    // The coins are summed up by the account that gets them. So guests of one account do not have separate sums.
     const accounts =
       config.TWO_PERSON_COINS === undefined && config.ECONOMIST_DAILY_COINS === undefined
         ? []

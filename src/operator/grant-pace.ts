@@ -2,15 +2,18 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { rateLimited, type Refusal } from '../errors.ts';
 
 /**
- * Accounts that are read, or granted to, at once. Other requests wait for a whole group: with groups of 20 their usual wait rose by half on a
- * busy machine, with groups of 10 by a quarter. Groups of 5 did not help them more, and are slower, because each group waits for Redis twice.
+ * The number of accounts that are read, or granted to, at once. Other requests wait for a whole group. With groups of 20 their usual wait
+ * rose by half on a busy machine, with groups of 10 by a quarter. Groups of 5 did not shorten their wait further, and take longer, because
+ * each group waits for Redis twice.
  */
 export const GRANT_GROUP = 10;
 
-/** Grants of a process in a second, in all calls together. More would take half of a core and delay other requests. */
+/**
+ * The number of grants of a process in a second, in all calls together. A higher number would take half of a core and delay other requests.
+ */
 const GRANTS_PER_SECOND = 1000;
 
-/** Most grants that may wait for their turn. They take ten seconds, and an answer may take twenty. */
+/** The most grants that may wait for their turn. So many grants take ten seconds, and an answer may take twenty. */
 const MOST_WAITING = 10_000;
 
 /** Spreads the grants of a process over time. */
@@ -50,7 +53,7 @@ export class GrantPace {
     }
   }
 
-  /** Waits until the next group may be granted. */
+  /** Waits until the next group may get its coins. */
   async turn(): Promise<void> {
     const now = performance.now();
     const at = Math.max(now, this.#freeAt);

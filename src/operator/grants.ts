@@ -8,7 +8,7 @@ import { usedKey } from '../features/coins/find-used-key.ts';
 import { factsWhereItIs, isKnown, isUnreadable, type AccountFacts } from './account-facts.ts';
 import type { OperatorServices } from './operation.ts';
 
-/** Grants to many accounts: the endpoint and the tool share them. */
+/** Grants to many accounts. The endpoint and the tool share this code. */
 
 export const grantOutcomes = ['granted', 'replayed', 'banned', 'deleted', 'unknown', 'refused'] as const;
 
@@ -22,17 +22,17 @@ export interface Grant {
 
 export interface Granted {
   readonly outcome: GrantOutcome;
-  /** For a replay: the balance after the original grant. */
+  /** Only for a replay: the balance after the original grant. */
   readonly balanceAfterCoins?: number;
   /** Coins that the account still owes. */
   readonly debtCoins?: number | undefined;
-  /** For a guest that moved: the account that has the entry. */
+  /** Only for a guest that moved: the account that has the entry. */
   readonly movedTo?: string;
   /** Why the account refused. */
   readonly code?: ErrorCode;
 }
 
-/** The fields that all entries of a grant share. */
+/** The fields that are the same in all entries of a grant. */
 export interface GrantTerms {
   readonly key: string;
   readonly reason: string;
@@ -53,7 +53,10 @@ async function previewGrants(accountIds: readonly string[], services: OperatorSe
   });
 }
 
-/** As `previewGrants`, and checks whether the key was used before: `replayed`, or `refused` if it was used for other coins. */
+/**
+ * Like `previewGrants`, but also checks whether the key was used before. The outcome is then `replayed`, or `refused` if the key was used
+ * for another number of coins.
+ */
 export async function previewWithKey(group: readonly Grant[], key: string, services: OperatorServices): Promise<Granted[]> {
   const all = await previewGrants(
     group.map(({ accountId }) => accountId),
@@ -73,9 +76,9 @@ export async function previewWithKey(group: readonly Grant[], key: string, servi
 }
 
 /**
- * Grants to a group of accounts, once per account and key. Two grants of a group for the same account are done in their order.
+ * Grants coins to a group of accounts, once for each account and key. Two grants of a group for the same account are made in their order.
  * @param group at most `GRANT_GROUP` of grant-pace.ts
- * @throws Error of Redis: some accounts may have got their coins. Repeat with the same key for the rest
+ * @throws If Redis fails, some of the accounts may have got their coins. Repeat with the same key for the rest
  */
 export async function grantGroup(group: readonly Grant[], { key, reason, by }: GrantTerms, services: OperatorServices): Promise<Granted[]> {
   const origin = originOfOperator({ by: nameOfOperator(by), reason });

@@ -1,4 +1,4 @@
--- Kicks a player, or the host, out of a room for an operator.
+-- Kicks a player, who may be the host, out of a room for an operator.
 -- KEYS room
 -- ARGV player_id, ttl_ms
 -- Library room.lua: find_room, is_seated, kick_out, settle

@@ -33,7 +33,7 @@ export const kick = roomChange({
   role: 'support',
   summary: 'Removes a player, or the host, from a room. The account cannot join again until `pardon`.',
   description:
-    'The player loses the seat and its data, as when the host kicks. A host hands the role over, and a room without players ends.',
+    'The player loses the seat and its data, as after a kick by the host. A host hands the role over; a room without players ends.',
   fields: {
     player: z
       .string()

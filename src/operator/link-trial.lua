@@ -1,4 +1,4 @@
--- Copies the start of a device's trial, which an operator has changed, to an account.
+-- Copies the start of a device's trial to an account, after an operator has changed it.
 -- KEYS account, standing
 -- ARGV device_hash, started_at
 -- Library standing.lua: standing_of

@@ -10,8 +10,8 @@ import { listed, looked } from './shown/shown-account.ts';
 import { AccountSummary, summaryOf, type Summary } from './account-summary.ts';
 
 /**
- * Finds accounts in a part of the keys of one primary. `place` is any key of the primary, `cursor` that of SCAN, 0 at first. Answers
- * part(next cursor, key …).
+ * Finds accounts in a part of the keys of one primary. `place` is any key of the primary, and `cursor` is the cursor of SCAN, 0 at first.
+ * Answers part(next cursor, key …).
  */
 const scanAccounts = defineScript({
   name: 'operator/scan-accounts',
@@ -23,10 +23,13 @@ const scanAccounts = defineScript({
   readOnly: true,
 });
 
-/** Keys that one script scans, in some 0.1 ms. An account has about six keys, so a part has some 40 accounts, which are then read. */
+/**
+ * The number of keys that one script scans, in some 0.1 ms. An account has about six keys, so a part has some 40 accounts, which are then
+ * read.
+ */
 const KEYS_AT_ONCE = 200;
 
-/** Most parts that one page reads: 5,000 keys, in some 10 ms of Redis. */
+/** The most parts that one page reads: 5,000 keys, in some 10 ms of Redis's time. */
 const MOST_PARTS = 25;
 
 /** Pause between the parts, so that other requests are served in between. */
@@ -106,10 +109,12 @@ function idIn(key: string): string | undefined {
   return KEY.exec(key)?.[1];
 }
 
-/** Most random names that are tried to find one on each primary. With a hundred equal primaries 1 in 20,000 lists would miss a primary. */
+/**
+ * The most random names that are drawn to find one on each primary. With a hundred equal primaries 1 in 20,000 lists would miss a primary.
+ */
 const MOST_DRAWN = 1000;
 
-/** A key on each primary; a single Redis has one. Their order stays the same as long as the slots do not move. */
+/** A key on each primary; only one key for a single Redis. The order of the keys stays the same as long as the slots do not move. */
 function placesOf({ scripts }: OperatorServices): string[] {
   const places: string[] = [];
   for (let number = 0; number < MOST_DRAWN; number++) {

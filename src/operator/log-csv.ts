@@ -16,7 +16,10 @@ function detailsOf(details: Readonly<Record<string, string | number>>): string {
   return Object.keys(details).length === 0 ? '' : JSON.stringify(details);
 }
 
-/** Spreadsheets run a cell that begins like this as a formula (CWE-1236). Reasons are free text, and an accountId may begin with a dash. */
+/**
+ * Spreadsheets execute a cell that begins with such a character as a formula (CWE-1236). Reasons are free text, and an accountId may begin
+ * with a dash.
+ */
 const FORMULA = /^[=+\-@\t\r]/;
 
 function cellOf(text: string): string {

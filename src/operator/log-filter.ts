@@ -37,18 +37,18 @@ export const logFilterFields = {
 
 type LogFilter = z.output<z.ZodObject<typeof logFilterFields>>;
 
-/** Entries that one script reads, in less than a millisecond of Redis and of this process. */
+/** The number of entries that one script reads, in less than a millisecond of Redis and of this process. */
 const READ_AT_ONCE = 200;
 
-/** Most entries that are searched for one page: 15 ms of this process, with other work in between. */
+/** The most entries that are searched for one page. They take 15 ms of this process, with other work in between. */
 const MOST_ENTRIES_READ = 5000;
 
-/** Each process writes the log by its own clock, so the times of entries may be out of order by this much. */
+/** Each process writes the log by its own clock. So the times of entries may be out of order by this many milliseconds. */
 const CLOCKS_DIFFER_MS = 3_600_000;
 
 export interface LogPage {
   readonly entries: readonly LogEntry[];
-  /** The next page goes on before the entry with this number. Undefined on the last page. */
+  /** The next page continues before the entry with this number. Undefined on the last page. */
   readonly next: number | undefined;
 }
 
@@ -66,7 +66,7 @@ export async function searchLog(
 ): Promise<LogPage> {
   const { from, to } = spanOf(filter);
   const { account } = filter;
-  // The entry of a grant to many accounts does not name them. But their ledgers have its key.
+  // The entry for a grant to many accounts does not name the accounts. But their ledgers have its key.
   const grantKeys =
     account === undefined ? NO_KEYS : await operatorGrantKeys((await factsWhereItIs(account, services)).accountId, services.scripts);
   const operators = filter.operator === undefined ? [] : [filter.operator, ...(await operatorsCalled(filter.operator, services))];
@@ -89,7 +89,7 @@ export async function searchLog(
   return { entries: found, next };
 }
 
-/** The operators of this name: people, and keys, including keys that have ended, because a rotated key keeps its name. */
+/** The operators of this name: people and keys. Keys that have ended are among them, because a rotated key keeps its name. */
 async function operatorsCalled(name: string, { scripts }: OperatorServices): Promise<string[]> {
   if (name.startsWith(KEY_PREFIX) || PERSON_ID.test(name)) return [];
   const [keys, people] = await Promise.all([new ServerKeyChanges(scripts, Date.now).operators(), new People(scripts).all()]);
@@ -121,7 +121,7 @@ function fits(
   return account === undefined || [entry.what, entry.outcome ?? {}].some((details) => Object.values(details).includes(account));
 }
 
-/** The number of an entry after all entries before a time, found by binary search. 0: the newest. */
+/** The number of the first entry at or after a time, found by binary search. 0: the newest. */
 async function placeOf(time: number, services: OperatorServices): Promise<number> {
   const [newest] = await readLog(0, 1, services);
   if (newest === undefined || newest.at < time) return 0;

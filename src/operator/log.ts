@@ -36,7 +36,7 @@ export const listLog = operation({
   },
 });
 
-/** Most entries in a part of the export: 150 KB. */
+/** The most entries in a part of the export. They take 150 KB. */
 const MOST_EXPORTED = 500;
 
 export const exportLog = operation({

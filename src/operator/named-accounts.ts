@@ -18,7 +18,7 @@ export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId').meta(
 const WHO_RULE =
   'Must be an accountId, an installId of 8 to 128 visible characters, google:, apple: or the name of another provider and the sub of a sign-in, order: and the order number of a purchase of coins, or room: and the code of a room; account: and install: in front say which';
 
-/** A text that names an account. It may be an installId, which is a secret and must not get into URLs and logs. */
+/** A text that names an account. The text may be an installId, which is a secret and must not get into URLs and logs. */
 export const Who = z
   .string()
   .regex(/^[\x21-\x7e]{8,300}$/, WHO_RULE)
@@ -41,8 +41,8 @@ export const FoundAccount = z
     kind: z
       .enum(['guest', 'store'])
       .optional()
-      .meta({ description: 'Left out for a deleted account that was found by its accountId, because its kind is not known any more.' }),
-    movedTo: AccountId.optional().meta({ description: 'The account into which it moved, with its coins, scores and purchases.' }),
+      .meta({ description: 'Left out for a deleted account that was found by its accountId, because nothing tells its kind any more.' }),
+    movedTo: AccountId.optional().meta({ description: 'The account into which it moved, which has its coins, scores and purchases.' }),
     deletedAt: z.iso.datetime().optional(),
     createdAt: z.iso.datetime().optional(),
     problem: z.string().optional().meta({ description: 'Why nothing else is known of the account.', example: UNREADABLE }),
@@ -54,12 +54,12 @@ export const FoundAccount = z
 
 export type Found = z.input<typeof FoundAccount>;
 
-/** The accounts that a text names, for texts that should name one account. `find-account.ts` finds more. */
+/** The accounts that a text names. The text should name only one. `find-account.ts` finds more. */
 export async function accountsNamed(who: string, services: OperatorServices): Promise<Found[]> {
   return knownOf(await candidatesOf(who, services), services);
 }
 
-/** The candidates that the service knows, with their facts. */
+/** Those candidates that the service knows, with their facts. */
 export async function knownOf(candidates: readonly Candidate[], services: OperatorServices): Promise<Found[]> {
   const found = await Promise.all(
     candidates.map(async ({ foundBy, accountId, via }): Promise<Found[]> => {
@@ -85,7 +85,7 @@ export async function knownOf(candidates: readonly Candidate[], services: Operat
   return found.flat();
 }
 
-/** A deleted account has no fields. But an installId always has a guest, and a store's subject a store account. */
+/** A deleted account has no fields. But an installId always stands for a guest, and a store's user id for a store account. */
 const KIND_OF_DELETED: Readonly<Partial<Record<Found['foundBy'], Found['kind']>>> = {
   installId: 'guest',
   ...Object.fromEntries(['openid', ...SIGN_IN_NAMES].map((name) => [name, 'store'])),
@@ -93,11 +93,11 @@ const KIND_OF_DELETED: Readonly<Partial<Record<Found['foundBy'], Found['kind']>>
 
 export type Candidate = Pick<Found, 'accountId' | 'foundBy' | 'via'>;
 
-/** Other names in front are providers of the settings (`keyOfProvider`). */
+/** Any other name before the colon is a provider of the settings (`keyOfProvider`). */
 const PREFIXED = /^([a-z0-9][a-z0-9_-]{0,31}):(.+)$/;
 const KINDS = ['account', 'install', 'order', 'room'];
 
-/** A prefix decides the kind, so that an installId that is chosen to look like another id is not taken for it. */
+/** A prefix decides the kind. So an installId that was chosen to look like another id is not taken for that id. */
 async function candidatesOf(who: string, { scripts, config }: OperatorServices): Promise<Candidate[]> {
   const [, name = '', rest = ''] = PREFIXED.exec(who) ?? [];
   const provider = keyOfProvider(name, config);
@@ -113,8 +113,8 @@ async function candidatesOf(who: string, { scripts, config }: OperatorServices):
 }
 
 /**
- * The account of a provider's user, and the account before if that was deleted. An account that removed the sign-in is not found by it:
- * the user may be somebody else, who took the sign-in over.
+ * The account of a provider's user. If the user's earlier account was deleted, that account is named too. If an account has removed the
+ * sign-in, this does not find the account: the sign-in may now belong to somebody else.
  * @param provider the provider's part of accounts' ids
  */
 export async function usersOf(name: string, provider: string, subject: string, scripts: OperatorServices['scripts']) {
@@ -126,7 +126,7 @@ export async function usersOf(name: string, provider: string, subject: string, s
   return accounts.map((id): Candidate => ({ foundBy, accountId: id }));
 }
 
-/** The owner of a purchase. A purchase that no account has claimed has none. */
+/** The owner of a purchase. A purchase that no account has claimed has no owner. */
 async function ownersOf(order: string, scripts: OperatorServices['scripts']): Promise<Candidate[]> {
   const found = /^[\w.-]{1,255}$/.test(order) ? await findPurchase(order, scripts) : undefined;
   if (found === undefined || !ACCOUNT_ID.test(found.document.owner)) return [];

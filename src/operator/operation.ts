@@ -21,8 +21,8 @@ import { readRoom } from './room-facts.ts';
 import type { Part } from './shown/cells.ts';
 
 /**
- * A read or a change by an operator, as data. The tool (`terminal/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
- * declaration, so that both give the same answers.
+ * A read or a change by an operator, declared as data. The tool (`terminal/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the
+ * same declaration, so that both give the same answers.
  */
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extends z.ZodObject = z.ZodObject> {
   /** The name in the tool and in the operators' log: `accounts adjust`. */
@@ -30,16 +30,16 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly method: Method;
   /** Braces hold fields of the input. The other fields are in the query of a GET, and in the body of a POST. */
   readonly path: string;
-  /** Further fields that the tool takes as words, behind those of the path. It takes the others as flags. */
+  /** Further fields that the tool takes as words, after those of the path. It takes the others as flags. */
   readonly words?: readonly string[];
   readonly operationId: string;
   /** The button of a change on the page. Default: the command's name. */
   readonly title?: string;
   /** The least role that may run it. */
   readonly role: Role;
-  /** The least role for this input, if some inputs need a higher role than `role`. */
+  /** The lowest role for this input, if some inputs need a higher role than `role`. */
   readonly roleFor?: (input: never, config: OperatorServices['config']) => Role;
-  /** The data that an operator's key for one game reaches by the operation. Undefined: such a key may not run it. */
+  /** The data that an operator's key for one game can reach through the operation. Undefined: such a key may not run it. */
   readonly reach?: Reach;
   readonly summary: string;
   readonly description?: string;
@@ -51,16 +51,19 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly cannotBeUndone?: boolean;
   /** The operation shows a secret, once. The console asks for the key once more, because the secret works longer than the session. */
   readonly handsOutSecret?: boolean;
-  /** As for an endpoint: the operation reads much, in parts. The process stops once the operator has gone (`Operator.isGone`). */
+  /**
+   * As in an endpoint's declaration: the operation reads much data, in parts. The process stops once the operator has gone
+   * (`Operator.isGone`).
+   */
   readonly costly?: boolean;
   /** The longest body over HTTP, if it may be longer than for other endpoints. */
   readonly keyedBodyBytes?: number;
-  /** The tool makes the change also where no service has run yet. */
+  /** The tool makes the change even if no service has run yet. */
   readonly needsNoService?: boolean;
   /** How the tool shows the reply. Default: by its fields. */
   readonly shown?: (reply: never) => readonly Part[];
   /**
-   * Checks everything first, and changes nothing.
+   * Checks everything first, without changing anything.
    * @returns the remaining work
    */
   readonly prepare: (input: never, services: OperatorServices, operator: Operator) => Promise<Prepared<z.input<Reply>> | Refusal>;
@@ -69,15 +72,17 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
 /** Work of an operation. */
 export type Prepared<Reply> = { readonly reply: Reply } | Change<Reply>;
 
-/** A checked change that has not happened yet. Or a read of sensitive data, which the log keeps. */
+/** A change that was checked but has not happened yet. It may also be a read of sensitive data, which the log records. */
 export interface Change<Reply> {
   /** A question for people that names everything that will change. A read has none. */
   readonly question?: string;
-  /** The figure of a large change, which the page lets a person type before it. */
+  /** The figure of a large change, which a person has to type on the page before the change. */
   readonly typed?: TypedFigure | undefined;
-  /** The refusal that the change would get now. The page shows it in place of the question. Only the change itself decides. */
+  /**
+   * The refusal that the change would get if it were made now. The page shows it in place of the question. Only the change itself decides.
+   */
   readonly foreseen?: Refusal | undefined;
-  /** The coins that the change adds or removes, which bounds of operators count. A change without them has no bounds. */
+  /** The coins that the change adds or removes. They count against the limits of operators. A change without them has no bounds. */
   readonly coins?: CountedCoins<Reply>;
   /** The object of the change or read, for the log. Contains no secrets. */
   readonly what: Details;
@@ -91,7 +96,7 @@ export interface Change<Reply> {
 export type Details = Readonly<Record<string, string | number | undefined>>;
 
 export interface TypedFigure {
-  /** Behind the figure: `the coins that will be deleted`. */
+  /** The words after the figure: `the coins that will be deleted`. */
   readonly what: string;
   readonly figure: number;
 }
@@ -99,7 +104,7 @@ export interface TypedFigure {
 /** Asks a person before a change. Throws to stop it. @param limits what the person should know of the bounds of coins, in sentences */
 export type Confirm = (question: string, limits: readonly string[]) => Promise<void>;
 
-/** The services that operations may take. `config` has only settings that operators set for the tool too. */
+/** The services that operations may take. `config` has only those settings that operators set for the tool too. */
 export type OperatorServices = HoldingServices & {
   /** Also gives its games, and the period of a game's seasons. */
   readonly catalogue: { readonly games: readonly string[]; seasonsOf(game: string): { readonly period: string } | undefined };
@@ -118,16 +123,18 @@ export type OperatorServices = HoldingServices & {
 export interface Operator {
   /** `user@host` or `<name> as user@host` for the tool, `key:<id>` for a server key, `person:<id>` for a sign-in to the console. */
   readonly by: string;
-  /** The second person who said yes to this change (`two-person/`). */
+  /** The second person who has approved this change (`two-person/`). */
   readonly approvedBy?: string;
   readonly role: Role;
-  /** Set for requests over HTTP, and for the tool with OPERATOR_KEY. A key of one game reaches the boards and rooms of that game only. */
+  /**
+   * Only for requests over HTTP, and for the tool with OPERATOR_KEY. A key of one game can reach only the boards and rooms of that game.
+   */
   readonly key?: ServerKey;
   /** The client has gone: a search ends. Default: it never does. */
   readonly isGone?: () => boolean;
 }
 
-/** A reply, with the entry of the operators' log for a change, or for a read that the log keeps. */
+/** A reply, with the entry in the operators' log if the operation is a change or a read that the log records. */
 export type Performed<Reply> = Reply & { readonly logged?: z.input<typeof ShownLogEntry> };
 
 /** Declares an operation. The shapes type the input and the reply. */
@@ -146,27 +153,27 @@ export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
   return declaration as Operation<Input, Reply>;
 }
 
-/** An operation that the log keeps whenever it is done; other operations read. */
+/** An operation that the log always records; other operations read. */
 export function isChange({ method, input }: Pick<Operation, 'method' | 'input'>): boolean {
   return method === 'POST' && 'reason' in input.shape;
 }
 
 /** The reason of an operator's change. */
 export const Reason = plainText(MAX_REASON_LENGTH).meta({
-  description: 'Why, for other operators: 1 to 120 characters.',
+  description: 'The reason, for other operators to read: 1 to 120 characters.',
   example: 'ticket 4711',
   typed: { word: 'TEXT' },
 });
 
-/** The key of a change that takes effect once. */
+/** The key of a change that may take effect only once. */
 export const Ticket = CoinKey.meta({
-  description: 'Idempotency key of the change, such as the number of a ticket: the same key takes effect once.',
+  description: 'Idempotency key of the change, such as the number of a ticket. The same key takes effect only once.',
   example: 'ticket-4711',
 });
 
 /**
- * Runs an operation. The operators' log has the entry before the change happens, and the outcome after it. So every change has an entry, as
- * has every read that the log keeps. If the process dies in between, the entry has no outcome.
+ * Runs an operation. The entry is written to the operators' log before the change happens, and the outcome is added after it. So every
+ * change has an entry, and so has every read that the log records. If the process dies between the two, the entry has no outcome.
  * @returns Refusal `forbidden` if the operator's role is too low, or for data beyond the game of its key; another Refusal if the operation refuses: nothing was changed
  * @throws Refusal `store_unavailable` if Redis failed before the change began: nothing was changed
  * @throws Error of Redis if it failed during the change: `redisFailure` tells whether the change may have happened
@@ -194,11 +201,12 @@ export async function perform<Reply extends object>(
   return reply instanceof Refusal ? reply : { ...reply, logged };
 }
 
-/** A change that an operator may make, with what the bounds of coins say of it now. Or the reply of a read. */
+/** A change that an operator may make, together with the limits on coins that apply to it now. Or the reply of a read. */
 export type Judged<Reply> = { readonly reply: Reply } | { readonly change: Change<Reply>; readonly limits: Limits };
 
 /**
- * Checks everything about a change, and changes nothing. A refusal by the bounds of coins is in `limits`: a second person may approve it.
+ * Checks everything about a change, without changing anything. If a limit on coins refuses the change, the refusal is in `limits`, because
+ * a second person may approve the change.
  * @returns Refusal as `perform`
  * @throws Refusal `store_unavailable`
  */
@@ -228,7 +236,7 @@ export function limitedBy({ by, role, approvedBy, key }: Operator): LimitedOpera
 
 export type Performable = Pick<Operation, 'name' | 'role' | 'roleFor' | 'reach'> & { readonly prepare: unknown };
 
-/** A room that does not exist is left to the operation. */
+/** If the room does not exist, the operation itself refuses it. */
 async function refuseBeyond(
   reach: Reach | undefined,
   input: { readonly code?: string; readonly game?: string },
@@ -243,11 +251,11 @@ async function refuseBeyond(
 }
 
 export function refuseRole(role: Role, least: Role): Refusal<'forbidden'> {
-  return refuse('forbidden', { message: `This needs the role ${least}, and the key has the role ${role}.`, role: least });
+  return refuse('forbidden', { message: `This needs the role ${least}, but the key has the role ${role}.`, role: least });
 }
 
 /**
- * Runs a change between the two halves of its entry in the operators' log.
+ * Runs a change. Its entry in the operators' log is written before it, and the outcome after it.
  * @throws as `perform`
  */
 export async function recorded<Reply>(
@@ -272,7 +280,7 @@ export async function recorded<Reply>(
     return { reply, logged: shownLogEntry({ number: Number(entry.number), at: entry.at, ...change, outcome }) };
   } catch (error) {
     await end(outcomeOf(error as Error));
-    // Scripts throw a refusal that concerns the account, such as `account_banned`, instead of returning it.
+    // If a refusal concerns the account, such as `account_banned`, scripts throw it instead of returning it.
     if (error instanceof Refusal && error.code !== 'store_unavailable' && error.code !== 'app_store_unavailable') return { reply: error };
     throw error;
   }
@@ -282,7 +290,7 @@ function given(details: Details): Record<string, string | number> {
   return Object.fromEntries(Object.entries(details).filter((detail): detail is [string, string | number] => detail[1] !== undefined));
 }
 
-/** For work before a change. If Redis fails in it, it is certain that nothing was changed. */
+/** For work before a change. If Redis fails in this work, it is certain that nothing was changed. */
 export function beforeChange<Result>(work: Promise<Result>): Promise<Result> {
   return work.catch((error: unknown) => {
     if (redisFailure(error) === undefined) throw error;

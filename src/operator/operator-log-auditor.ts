@@ -7,7 +7,7 @@ import { OPERATOR_LOG, readEntry } from './operator-log.ts';
 const subject = (): string => `key ${OPERATOR_LOG}`;
 
 /**
- * Checks that each entry of the operators' log can be read, and that the log tells of each change of coins by an operator.
+ * Checks that each entry of the operators' log can be read, and that the log has an entry for each change of coins by an operator.
  * @param operated the idempotency keys of ledger entries that operators made, with an account that has such an entry. The auditor of the
  * ledgers has all of them once all keys were read
  */
@@ -47,7 +47,7 @@ export function operatorLogAuditor(operated: ReadonlyMap<string, string>): Audit
 /** Entries that one command reads. */
 const PAGE = 500;
 
-/** Checks that the log has an entry for each key. The entry of a change is written before the change. */
+/** Checks that the log has an entry for each key of a change. A change happens only after its entry is written. */
 async function checkLogged(operated: ReadonlyMap<string, string>, probe: Probe): Promise<Finding[]> {
   const left = new Map(operated);
   for (let start = 0, isLast = false; !isLast && left.size > 0; start += PAGE) {
@@ -63,6 +63,6 @@ async function checkLogged(operated: ReadonlyMap<string, string>, probe: Probe):
   if (key === undefined) return [];
   const more = left.size === 1 ? '' : ` The same holds for ${left.size - 1} more.`;
   const text = `It lacks the change by which an operator made the entry with the key "${key}" of account ${accountId}.${more}`;
-  // An entry of the log that cannot be read may be that of the change.
+  // If an entry of the log cannot be read, it may be the entry of this change.
   return [{ kind: 'unlogged_change', subject: subject(), text, explainedBy: [`account ${accountId}`, subject()] }];
 }

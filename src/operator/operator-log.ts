@@ -2,12 +2,12 @@ import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 
 /**
- * A list: the operators' log, a JSON entry for each change, oldest first. Entries are never removed, because an operator could otherwise
- * flood the log to hide a change. An entry takes some 300 bytes.
+ * The Redis key of a list: the operators' log, with a JSON entry for each change, the oldest first. Entries are never removed, because an
+ * operator could otherwise flood the log to hide a change. An entry takes some 300 bytes.
  */
 export const OPERATOR_LOG = '{operator-log}';
 
-/** Appends the entry of a change that is about to happen to the operators' log. Answers begun(number of the entry). */
+/** Appends the entry of a change to the operators' log, just before the change happens. Answers begun(number of the entry). */
 const begin = defineScript({
   name: 'operator/begin-change',
   lua: `return {'begun', string.format('%.0f', redis.call('RPUSH', log, entry))}`,
@@ -18,7 +18,7 @@ const begin = defineScript({
 });
 
 /**
- * Records the outcome of a change in its entry of the operators' log. If a backup was restored meanwhile, the log may have another entry
+ * Records the outcome of a change in its entry of the operators' log. If a backup has been restored since, the log may have another entry
  * with this number. That entry is not changed.
  */
 const end = defineScript({
@@ -43,8 +43,8 @@ const readPage = defineScript({
 type Details = Readonly<Record<string, string | number>>;
 
 /**
- * Outcome of a change. `refused` and `failed` (by Redis): nothing was changed. `unknown`: Redis did not confirm the change. An entry
- * without an outcome belongs to a process that died, or lost Redis, during the change.
+ * Outcome of a change. `refused` and `failed` (by Redis): nothing was changed. `unknown`: Redis did not confirm the change, which may have
+ * happened. If an entry has no outcome, its process died or lost Redis during the change.
  */
 export type Outcome = { readonly word: 'done' | 'refused' | 'failed' | 'unknown' } & Details;
 
@@ -69,7 +69,7 @@ interface LogServices {
   readonly now: () => number;
 }
 
-/** The entry of a change that is about to happen. */
+/** The entry of a change that has not happened yet. */
 export interface BegunEntry {
   readonly number: string;
   /** Milliseconds since 1970. */
@@ -77,7 +77,7 @@ export interface BegunEntry {
   readonly text: string;
 }
 
-/** Writes the entry of a change that is about to happen. */
+/** Writes the entry of a change, just before the change happens. */
 export async function beginChange(change: BegunChange, { scripts, now }: LogServices): Promise<BegunEntry> {
   const { action, by, what, why } = change;
   const at = now();
@@ -113,7 +113,7 @@ export function readEntry(text: string): Omit<LogEntry, 'number'> | undefined {
   }
 }
 
-/** Whether the milliseconds are within the range of dates, because the time is shown as a date. */
+/** Whether a number of milliseconds is within the range of dates, because it is shown as a date. */
 function isTime(value: unknown): boolean {
   return Number.isSafeInteger(value) && !Number.isNaN(new Date(value as number).getTime());
 }

@@ -31,7 +31,7 @@ export const showPurchase = operation({
   path: '/v1/admin/purchases/{purchase}',
   operationId: 'showPurchase',
   role: 'viewer',
-  summary: 'A purchase of coins, by its id or the order number of the store.',
+  summary: 'A purchase of coins, found by its id or by the order number of the store.',
   description: 'The token of the purchase is a secret, and is not shown.',
   input: z.object({ purchase: Named }),
   reply: z.object({ purchase: OperatorPurchase }),
@@ -87,7 +87,7 @@ export const lookAtPurchase = operation({
   operationId: 'lookAtPurchase',
   title: 'Ask the store now',
   role: 'support',
-  summary: 'Makes the service ask the store about a purchase of coins within a second, and apply the answer.',
+  summary: 'Makes the service ask the store about a purchase of coins within a second, and act on the answer.',
   description: "It changes nothing by itself: the store's answer decides.",
   input: z.object({ purchase: Named, reason: Reason }),
   reply: z.object({ purchaseId: PurchaseId }),
@@ -95,7 +95,7 @@ export const lookAtPurchase = operation({
   example:
     `curl -s $base/v1/admin/purchases/GPA.3345-1234-5678-90123/look -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"refunded in the console, ticket 4711"}'`,
-  shown: ({ purchaseId }) => [`The service asks the store about ${purchaseId} within a second, if it runs.`],
+  shown: ({ purchaseId }) => [`If the service is running, it asks the store about ${purchaseId} within a second.`],
   async prepare({ purchase, reason }, services) {
     const found = await findPurchase(purchase, services.scripts);
     if (found === undefined) return refuse('purchase_not_found');
@@ -116,11 +116,11 @@ const MoveReply = z.object({
   purchase: z.string(),
   accountId: AccountId.meta({ description: 'The owner now.' }),
   movedFrom: AccountId.optional().meta({ description: 'Left out: nobody owned the subscription.' }),
-  coins: z.int().optional().meta({ description: 'For a purchase of coins: the coins that moved with it.' }),
+  coins: z.int().optional().meta({ description: 'Only for a purchase of coins: the coins that moved with it.' }),
   takenCoins: z
     .int()
     .optional()
-    .meta({ description: 'Coins taken from the previous owner. Left out: a running service still has to book the entries.' }),
+    .meta({ description: 'Coins taken from the previous owner. Left out: a running service still has to write the entries.' }),
   replayed: z.literal(true).optional(),
 });
 
@@ -131,7 +131,7 @@ export const movePurchase = operation({
   words: ['account'],
   operationId: 'movePurchase',
   role: 'economist',
-  summary: 'Gives a purchase of coins, or of a subscription, to another account, once per key.',
+  summary: 'Gives a purchase of coins, or of a subscription, to another account, once for each key.',
   description:
     'For a buyer who used another account. The coins that the purchase granted, less those that refunds took, move with it: an entry `refund` ' +
     'takes them from the previous owner, down to a debt (with REFUNDS=floor down to 0), and an entry `topup` gives them to the new owner. ' +
@@ -159,7 +159,7 @@ export const movePurchase = operation({
     if (found === undefined) return moveSubscription(purchase, { accountId, key, reason }, services);
     const { purchaseId, document } = found;
     const { owner } = document;
-    if (owner === '-') return refuse('account_deleted', { message: 'Its account was deleted: nobody can get it.' });
+    if (owner === '-') return refuse('account_deleted', { message: 'Its account was deleted, so nobody can get it.' });
     const before = await factsWhereItIs(owner, services);
     if (before.accountId === accountId && !document.moves.some((move) => move.key === key)) return owns();
     const [from, to] = await Promise.all([before.accountId, accountId].map((id) => ledgerEnds(id, services.scripts)));

@@ -1,4 +1,4 @@
--- Reads a page of the operators' log, newest entry first.
+-- Reads a page of the operators' log, the newest entry first.
 -- KEYS log
 -- ARGV before (the page ends before the entry with this number; 0: it begins with the newest), limit
 -- Answers page(number of the first entry on the page, entry …)

@@ -5,8 +5,9 @@
 -- Library season.lua: is_closed
 -- Answers removed(member, score or '') none
 --
--- The account's set of boards keeps naming the board: a new score may arrive at any time, and a set must name the board of each entry.
--- `removed` tells the audit why the account has no entry. If a season was closed after the operator read the board, it keeps the entry and its prize.
+-- The account's set of boards keeps the board. A new score may arrive at any time, and the set must name every board on which the account
+-- has an entry. `removed` tells the audit why the account has no entry. If a season was closed after the operator read the board, the
+-- season keeps the entry and its prize.
 if is_closed(scores) then return {'none'} end
 local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end

@@ -13,7 +13,7 @@ export const removeSignIn = accountChange({
   operationId: 'removeSignInOfAccount',
   title: 'Remove',
   role: 'support',
-  summary: 'Removes a sign-in from an account, with its sessions.',
+  summary: 'Removes a sign-in from an account, together with the sessions that it started.',
   description:
     'The ids are in `signIns` of the account. For a user whose account with a provider was taken over. The pairings that the sessions of the ' +
     'sign-in claimed end too, and so do store sessions of earlier versions. Used later, the sign-in opens an account anew. The last sign-in ' +

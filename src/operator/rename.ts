@@ -77,7 +77,10 @@ export const unname = accountChange({
 
 const FIELDS = ['nameGiven', 'nameGivenAt', 'nameGivenBy', 'nameGivenReason'];
 
-/** Writes the account first, because it decides. A repeated call corrects the index. @param given undefined: the name is taken back */
+/**
+ * The account is written first, because its name decides. A repeated call corrects the index. @param given undefined: the name is taken
+ * back
+ */
 async function changeName(
   account: string,
   given: readonly [name: string, ...by: (string | number)[]] | undefined,

@@ -3,9 +3,9 @@
 -- ARGV game, number, archive
 -- Answers reset(entries) empty taken
 --
--- `number` is the number of the archive, and `archive` its JSON without the count of entries. `taken`: another reset took the number. A score
--- that arrives before this script runs is in the archive; a later one is on the new board. The counter of arrivals is not reset, so that an
--- entry's place stays unique in the game.
+-- `number` is the number of the archive, and `archive` is its JSON without the count of entries. `taken`: another reset took the number. A
+-- score that arrives before this script runs is in the archive; a later one is on the new board. The counter of arrivals is not reset, so
+-- that the position of each entry stays unique in the game.
 local entries = redis.call('ZCARD', scores)
 if redis.call('HLEN', archives) + 1 ~= tonumber(number) then return {'taken'} end
 if entries == 0 then return {'empty'} end

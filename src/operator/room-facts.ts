@@ -42,10 +42,10 @@ export const RoomSeat = z.object({
 
 export const ListedRoom = z
   .object({
-    until: z.iso.datetime().meta({ description: 'When the room leaves the list if nobody is present by then.' }),
-    reservedSeats: z.number().int().meta({ description: 'Seats that are reserved for players of quick matches.' }),
+    until: z.iso.datetime().meta({ description: 'The time at which the room leaves the list if nobody is present by then.' }),
+    reservedSeats: z.number().int().meta({ description: 'Seats that are reserved for players from quick matches.' }),
   })
-  .meta({ description: 'The entry in the list of public rooms. Left out if the list does not show the room.' });
+  .meta({ description: "The room's entry in the list of public rooms. Left out if the list does not show the room." });
 
 const WORDS_A_SEAT = 4;
 
@@ -77,7 +77,7 @@ export function roomOf(words: readonly string[]): z.output<typeof Room> {
   return JSON.parse(roomJson(fieldsOf(words))) as z.output<typeof Room>;
 }
 
-/** The index of the empty word that ends the words of the seats. */
+/** The index of the empty word that marks the end of the seats. */
 function seatsEnd(words: readonly string[]): number {
   for (let place = 0; ; place += WORDS_A_SEAT) if (words[place] === '') return place;
 }

@@ -34,7 +34,7 @@ export const showRoom = operation({
     private: z
       .enum(['true', 'false'])
       .optional()
-      .meta({ description: 'Whether to show what single players see too. The log keeps the read.', default: 'false' }),
+      .meta({ description: 'Whether to show data that only single players see, too. The log then records this read.', default: 'false' }),
     reason: Reason.optional().meta({ description: 'With `private=true`: why, for other operators. Needed.' }),
   }),
   reply: z.object({ room: Room, seats: z.array(RoomSeat), connections: z.number().int(), listed: ListedRoom.optional() }),
@@ -76,7 +76,7 @@ export const endRoom = roomChange({
   operationId: 'endRoomAsOperator',
   title: 'End the room',
   role: 'support',
-  summary: 'Ends a room, in any phase. Its watchers get the last state, and their connections are closed.',
+  summary: 'Ends a room in any phase. Its watchers get the last state, and then their connections are closed.',
   reply: z.object({ room: Room }),
   errors: ['room_ended'],
   body: { reason: 'abuse, ticket 4711' },

@@ -22,12 +22,12 @@ export const SeasonRecord = z
     }),
     order: z.enum(['asc', 'desc']),
     endsAt: z.iso.datetime(),
-    paysAt: z.iso.datetime().meta({ description: 'When the prizes are due. An entry that is removed before wins no prize.' }),
+    paysAt: z.iso.datetime().meta({ description: 'When the prizes are due. An entry that is removed before that wins no prize.' }),
     closedAt: z.iso.datetime().optional(),
     keep: z.number().int(),
     prizes: z.array(z.object({ upTo: z.number().int(), coins: z.number().int() })),
     entries: z.number().int(),
-    unpaid: z.number().int().meta({ description: 'Prizes without an outcome. While the payouts are being recorded, more may follow.' }),
+    unpaid: z.number().int().meta({ description: 'Prizes without an outcome. There may be more while the payouts are being recorded.' }),
     paid: z.number().int(),
     paidCoins: z.number().int(),
   })
@@ -51,7 +51,7 @@ export const SeasonRecord = z
 
 type SeasonFacts = z.input<typeof SeasonRecord>;
 
-/** Words for each season in an answer of `read-seasons.lua`. */
+/** How many words an answer of `read-seasons.lua` has for each season. */
 const FIGURES = 12;
 
 export async function readSeasons(game: string, { scripts }: OperatorServices): Promise<SeasonFacts[]> {

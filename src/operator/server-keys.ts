@@ -62,7 +62,7 @@ const createKey = operation({
   needsNoService: true,
   summary: 'Makes a server key, and shows it once.',
   input: z.object({
-    name: KeyName.meta({ description: 'The person or server that has it. Give each a separate key.' }),
+    name: KeyName.meta({ description: 'The person or server that has the key. Give each a separate key.' }),
     role: z
       .enum(roles)
       .optional()
@@ -72,7 +72,7 @@ const createKey = operation({
       .max(scopes.length)
       .optional()
       .meta({ description: 'Of a server.', example: ['coins', 'rooms'] }),
-    game: GameId.optional().meta({ description: 'The only game that it reaches. Left out: all.' }),
+    game: GameId.optional().meta({ description: 'The only game that the key can reach. Left out: all games.' }),
     expiresInDays: Days.meta({ description: 'When it ends. Left out: never.', typed: { unit: 'Days', flag: 'expires' } }),
     reason: Reason.optional(),
   }),
@@ -86,7 +86,7 @@ const createKey = operation({
     const key = { name, scopes: granted, role: role ?? (granted.includes('admin') ? 'admin' : undefined), game };
     const reach = game === undefined ? '' : ` of the game ${game}`;
     return {
-      // The question must not contain the exact time, which changes while a person reads it.
+      // The question must not contain the exact time, because it changes while a person reads the question.
       question: `Make the server key "${name}" for ${scopesText(granted, role)}${reach}, ${lifeText(expiresInDays, 'without an end')}?`,
       what: {
         name,
@@ -118,7 +118,7 @@ const rotateKey = operation({
       .optional()
       .meta({ description: `How long the old key stays valid. Left out: ${OVERLAP_DAYS} days.`, typed: { unit: 'Days' } }),
     expiresInDays: Days.meta({
-      description: 'When the new key ends. Left out: it lives as long as the old one.',
+      description: 'When the new key ends. Left out: when the old key would have ended.',
       typed: { unit: 'Days', flag: 'expires' },
     }),
     reason: Reason.optional(),
@@ -186,7 +186,7 @@ const revokeKey = operation({
   },
 });
 
-/** Operations on server keys, as the tool runs them. */
+/** Operations on server keys for the tool. */
 export const keyOperations: readonly Operation[] = [listKeys, createKey, rotateKey, revokeKey] as unknown as Operation[];
 
 /** A year and a day. Only the tool can make a key without an end. */
@@ -194,10 +194,10 @@ const MOST_DAYS = 366;
 
 const WholeDays = z.number().int().max(MOST_DAYS);
 
-/** The fields of which the console asks more: keys that it makes end, and a change has a reason. */
+/** The fields in which the console demands more: a key that it makes has an end, and a change has a reason. */
 const consoleFields = {
   expiresInDays: WholeDays.min(1).meta({
-    description: `When it ends, in days from now: 1 to ${MOST_DAYS}.`,
+    description: `When the key ends, in days from now: 1 to ${MOST_DAYS}.`,
     example: 90,
     typed: { label: 'Ends in days', initial: '90' },
   }),
@@ -211,24 +211,26 @@ const consoleFields = {
 };
 
 /**
- * The same operations for the console. They are not below `/v1/admin`, and need a session of the console, which was opened by typing a key:
- * a leaked key cannot make further keys without the sessions, limits and questions of the console.
+ * The same operations for the console. They are not below `/v1/admin`, and need a session of the console, which begins when an operator
+ * types a key. So nobody can make further keys with a leaked key, except under the limits, sessions and questions of the console.
  */
 export const consoleKeyOperations: readonly Operation[] = keyOperations.map((declared) => ({
   ...declared,
   input: declared.input.extend(Object.fromEntries(Object.entries(consoleFields).filter(([name]) => name in declared.input.shape))),
   async prepare(input, services, operator) {
     if (isChange(declared) && operator.key?.console === undefined)
-      return refuse('forbidden', { message: 'Keys are made in the console, signed in, or by the tool.' });
+      return refuse('forbidden', { message: 'To make keys, sign in to the console, or use the tool.' });
     if (services.config.TWO_PERSON_COINS !== undefined && (await handsOutCoins(declared, input, services)))
       return refuse('forbidden', {
-        message: 'With TWO_PERSON_COINS only the tool makes keys that can give coins: with one, a person could give them alone.',
+        message: 'With TWO_PERSON_COINS only the tool makes keys that can give coins. With such a key one person could give coins alone.',
       });
     return declared.prepare(input, services, operator);
   },
 }));
 
-/** Whether the operation hands out a key with which coins can be given: of a server with the scope `coins`, or of an operator who may correct. */
+/**
+ * Whether the operation shows a key that can give coins: a key of a server with the scope `coins`, or of an operator who may correct coins.
+ */
 async function handsOutCoins({ name }: Operation, input: unknown, services: OperatorServices): Promise<boolean> {
   const { id, scopes: granted = [], role } = input as { readonly id?: string; readonly scopes?: readonly Scope[]; readonly role?: Role };
   const gives = (of: readonly Scope[], as: Role | undefined): boolean =>
@@ -273,10 +275,10 @@ async function foreseenBy(field: string, services: OperatorServices, check: (key
   return checked instanceof Refusal ? checked : undefined;
 }
 
-/** Most entries of the log that are searched for keys made with a key. */
+/** The most entries of the log in which the service searches for keys that were made with a key. */
 const MOST_MADE = 100;
 
-/** The valid keys that an operator with this key has made or rotated. A thief of the key may hold them too. */
+/** The valid keys that the operator with this key has made or rotated. A thief of the key may hold them too. */
 async function madeBy(id: string, keys: readonly ListedKey[], services: OperatorServices): Promise<ListedKey[]> {
   const { entries } = await searchLog({ operator: `key:${id}`, action: 'keys' }, 0, MOST_MADE, services);
   const ids = new Set(entries.map(({ outcome }) => outcome?.['id']));
@@ -289,15 +291,15 @@ function heirsText(heirs: readonly ListedKey[]): string {
   return named === '' ? '' : ` It has made keys that stay valid: ${named}. If it leaked, revoke them too.`;
 }
 
-/** Scopes as text. A role other than `admin` follows its scope: `coins, admin:support`. */
+/** Scopes as text. A role other than `admin` is written after its scope: `coins, admin:support`. */
 function scopesText(granted: readonly Scope[], role: Role = 'admin'): string {
   return granted.map((scope) => (scope === 'admin' ? roleWord(role) : scope)).join(', ');
 }
 
 const lifeText = (days: number | undefined, endless: string): string => (days === undefined ? endless : `for ${spanText(days)}`);
 
-/** `90 days`, or for a part of a day `30 minutes`. */
+/** `90 days`; less than a day is given in minutes, such as `30 minutes`. */
 const spanText = (days: number): string => (Number.isInteger(days) ? `${days} days` : `${Math.round(days * 1440)} minutes`);
 
-/** For the log: a part of a day may have many digits. */
+/** This form is for the log: in days, a part of a day may have many digits. */
 const logged = (days: number | undefined): number | undefined => (days === undefined ? undefined : Math.round(days * 1000) / 1000);

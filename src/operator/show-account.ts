@@ -42,7 +42,7 @@ export const showHistory = operation({
         example: '50',
         typed: { word: 'COINS' },
       }),
-    key: z.string().min(1).max(255).optional().meta({ description: 'Entries with this key: of one operation, or of a merge.' }),
+    key: z.string().min(1).max(255).optional().meta({ description: 'Entries with this key. They belong to one operation or to a merge.' }),
     origin: z
       .string()
       .min(1)
@@ -77,7 +77,7 @@ export const explain = operation({
   path: '/v1/admin/accounts/{accountId}/explain',
   operationId: 'explainEntitlement',
   role: 'viewer',
-  summary: 'Why an account has the entitlement that it has, in sentences.',
+  summary: "The reason for an account's entitlement, in sentences.",
   input: z.object({ accountId: Account }),
   reply: z.object({ ...Answering, entitlement: Entitlement, because: z.array(z.string()) }),
   errors: ['account_not_found', 'account_deleted'],
@@ -108,20 +108,20 @@ async function explained({ accountId, fields, standing }: FoundAccount, services
   };
 }
 
-/** What test purchases give the account, which nobody paid for. */
+/** The coins and the access that the account has from test purchases, which nobody paid for. */
 async function sentencesOfTests({ accountId, fields, standing }: Explained, { now, scripts }: OperatorServices): Promise<string[]> {
   const coins = await testCoinsOf([accountId, ...standing.guests.map(({ id }) => id)], now(), scripts);
   const products = await testProductsIn(fields['purchases'] ?? '', scripts);
   return [
-    ...products.map((product) => `The purchase of ${product} is a test: nobody paid for it, and TEST_PURCHASES says what it gives.`),
-    ...(coins === 0 ? [] : [`Test purchases gave it ${coins} coins today, of TEST_COINS_PER_DAY.`]),
+    ...products.map((product) => `The purchase of ${product} is a test: nobody paid for it. TEST_PURCHASES decides what it gives.`),
+    ...(coins === 0 ? [] : [`Test purchases gave the account ${coins} coins today, of TEST_COINS_PER_DAY.`]),
   ];
 }
 
 type Explained = Pick<FoundAccount, 'accountId' | 'fields' | 'standing'>;
 
 function sentenceOfDebt(coins: number): string {
-  return `The account owes ${coins} coins: they were bought, spent and refunded. Coins that come in pay the debt first.`;
+  return `The account owes ${coins} coins, which were bought, spent and refunded. Coins that come in pay the debt first.`;
 }
 
 function sentenceOfBan({ until }: Ban): string {
@@ -136,7 +136,7 @@ const ShowInput = z.object({
     .meta({ description: 'Also gives the balance at this time, as `balanceAt`.' }),
 });
 
-/** The operation that shows the data of an account from all holdings. */
+/** The operation that shows the data of an account in all holdings. */
 export function showWith<const Held extends readonly Holding[]>(held: Held) {
   return operation<typeof ShowInput, AccountReply<Held[number]>>({
     name: 'accounts show',

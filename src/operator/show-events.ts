@@ -24,7 +24,7 @@ export const showEvents = operation({
     'search begins at that time, however long ago it is.',
   input: z.object({
     accountId: Account,
-    before: Time.optional().meta({ description: 'Events before this time. Left out: the newest.' }),
+    before: Time.optional().meta({ description: 'Events before this time. Left out: the newest events.' }),
     limit: Limit,
     cursor: z
       .string()
@@ -35,8 +35,8 @@ export const showEvents = operation({
   reply: z.object({
     ...Answering,
     events: z.array(Event),
-    looked: z.number().int().meta({ description: 'Number of events, of all accounts, that were searched.', example: 20_000 }),
-    since: z.iso.datetime().optional().meta({ description: 'Time of the oldest of them. Left out if there was none.' }),
+    looked: z.number().int().meta({ description: 'The number of events, of all accounts, that were searched.', example: 20_000 }),
+    since: z.iso.datetime().optional().meta({ description: 'The time of the oldest event that was searched. Left out if there was none.' }),
     nextCursor: z.string().optional().meta({ description: 'Left out: the log keeps no older event of this account.' }),
   }),
   errors: ['account_not_found', 'account_deleted', 'event_not_found'],

@@ -13,8 +13,8 @@ import { accountChange } from './account-change.ts';
 import type { OperatorServices } from './operation.ts';
 
 /**
- * Ends all sessions of an account, even if it is banned. Answers ended(generation of new sessions), moving, moved(account that it moved
- * into), deleted(time).
+ * Ends all sessions of an account, even if it is banned. Answers ended(generation of new sessions), moving, moved(account into which it
+ * moved), deleted(time).
  */
 const endSessions = defineScript({
   name: 'operator/end-sessions',
@@ -32,7 +32,7 @@ export const signOut = accountChange({
   operationId: 'signAccountOut',
   title: 'Sign out everywhere',
   role: 'support',
-  summary: 'Ends all sessions of an account, on every process at once.',
+  summary: 'Ends all sessions of an account at once, on every process.',
   description:
     'Those of paired browsers too. After that the installId, or a sign-in with the app store, starts new sessions: this does not lock ' +
     'an account.',
@@ -53,7 +53,7 @@ export const endSession = accountChange({
   operationId: 'endSessionOfAccount',
   title: 'End',
   role: 'support',
-  summary: 'Ends one session of an account, on every process at once.',
+  summary: 'Ends one session of an account at once, on every process.',
   description:
     'The ids are in `sessions.listed` of the account. The connections of the session in rooms become watchers. Ending a session twice is 200. ' +
     'A login with an installId is not listed: `sign-out` ends it, with all others.',

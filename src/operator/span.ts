@@ -28,11 +28,11 @@ export const spanFields = (what: string) => ({
 export interface Span {
   /** Milliseconds since 1970, as `to`. */
   readonly from: number | undefined;
-  /** The end, which does not belong to the span. */
+  /** The end of the span. It does not belong to the span. */
   readonly to: number | undefined;
 }
 
-/** A day ends with its last millisecond, so that from and to may be the same day. */
+/** A day ends with its last millisecond. So `from` and `to` may be the same day. */
 export function spanOf({ from, to }: { readonly from?: string | undefined; readonly to?: string | undefined }): Span {
   return {
     from: from === undefined ? undefined : Date.parse(from),

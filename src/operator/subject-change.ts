@@ -5,7 +5,7 @@ import { operation, Reason, type Change, type Details, type Operation, type Oper
 
 type Fields = Readonly<Record<string, z.ZodType>>;
 
-/** What changes of one kind are made to: accounts, rooms, webhooks. */
+/** A kind of things that operators change, such as accounts, rooms or webhooks. */
 interface Subject<Field extends string, Found, Why extends z.ZodType> {
   /** The first word of the names: `accounts`. */
   readonly group: string;
@@ -15,7 +15,7 @@ interface Subject<Field extends string, Found, Why extends z.ZodType> {
   /** One, in examples. */
   readonly sample: string;
   readonly reach?: Reach;
-  /** The shape of the reason. A question ends with a reason that is needed. */
+  /** The shape of the reason. If a reason is required, the question ends with it. */
   readonly reason: Why;
   readonly errors: readonly ErrorCode[];
   readonly find: (name: string, services: OperatorServices) => Promise<Found | Refusal>;
@@ -27,14 +27,14 @@ interface Subject<Field extends string, Found, Why extends z.ZodType> {
 
 type Input<Of extends Fields, Why extends z.ZodType> = z.output<z.ZodObject<Of>> & { readonly reason: z.output<Why> };
 
-/** A change without what the subject says of all changes. */
+/** A change without the parts that its subject adds to every change. */
 type Planned<Reply> = Omit<Change<Reply>, 'question' | 'what' | 'why'> & { readonly question: string; readonly what?: Details };
 
 interface Declaration<Found, Of extends Fields, Why extends z.ZodType, Reply extends z.ZodObject> extends Omit<
   Operation<z.ZodObject, Reply>,
   'name' | 'method' | 'path' | 'input' | 'example' | 'prepare' | 'roleFor' | 'shown' | 'words'
 > {
-  /** The second word of the name, and the last of the path. */
+  /** The second word of the name, and the last word of the path. */
   readonly verb: string;
   /** The fields beside the subject's. A `reason` among them is in place of the subject's. */
   readonly fields?: Of;
@@ -43,7 +43,7 @@ interface Declaration<Found, Of extends Fields, Why extends z.ZodType, Reply ext
   readonly body: Readonly<Record<string, unknown>>;
   readonly roleFor?: (input: Input<Of, Why>, config: OperatorServices['config']) => Operation['role'];
   readonly shown: (reply: z.output<Reply>) => string[];
-  /** As `prepare` of an operation, for the subject that was found. */
+  /** Like `prepare` of an operation, but for the subject that was found. */
   readonly plan: (
     found: Found,
     input: Input<Of, Why>,
@@ -52,7 +52,7 @@ interface Declaration<Found, Of extends Fields, Why extends z.ZodType, Reply ext
   ) => Promise<Planned<z.input<Reply>> | { readonly reply: z.input<Reply> } | Refusal>;
 }
 
-/** Gives a function that declares changes of one kind of subject. */
+/** Returns a function that declares changes of one kind of subject. */
 export function changesOf<const Field extends string, Found extends object, Why extends z.ZodType>(subject: Subject<Field, Found, Why>) {
   const { group, field, shape, sample, reach, reason: why, find } = subject;
   const isReasonAsked = !why.isOptional();

@@ -81,7 +81,7 @@ test('the tool has its words, flags and help, checks them before Redis is opened
       '      --tone warm|cool     Left out: warm.',
       '      --later-than TIME    Not before it. Such as 2026-11-22T12:00:00Z. Needed.',
       '      --langs LIST         Its languages.',
-      '      --reason TEXT        Why, for other operators: 1 to 120 characters. Needed.\n',
+      '      --reason TEXT        The reason, for other operators to read: 1 to 120 characters. Needed.\n',
     ].join('\n'),
   );
   for (const [words, message] of [

@@ -7,10 +7,10 @@ import { operatorWith, refuseWithoutKey } from '../endpoints.ts';
 import { judge, type OperatorServices } from '../operation.ts';
 import { changes } from './offered.ts';
 
-/** Room for the longest body of an operation, plus its name. */
+/** Enough bytes for the longest body of an operation, and its name. */
 const BODY_BYTES = 130 * 1024;
 
-/** Runs an operation up to its question: it checks and counts everything, and changes nothing. */
+/** Runs an operation up to its question. It checks and counts everything, without changing anything. */
 export const ask = endpoint({
   method: 'POST',
   path: '/console/ask',
@@ -24,13 +24,13 @@ export const ask = endpoint({
   reply: z.object({
     /** Left out if there is nothing to do. */
     question: z.string().optional(),
-    /** The page sends it with the change, in the header x-console. */
+    /** The page sends this name with the change, in the header x-console. */
     seen: z.string().optional(),
-    /** The figure that a person types before the change. */
+    /** The figure that a person has to type before the change. */
     typed: z.object({ what: z.string(), figure: z.number() }).optional(),
-    /** What the operator should know of the bounds of coins, a sentence each. */
+    /** Sentences about the limits on coins that the operator should know. */
     limits: z.array(z.string()).optional(),
-    /** Why a second person has to say yes. The operator may ask for it by `requests ask`. */
+    /** Why a second person has to say yes. The operator may ask a second person by `requests ask`. */
     secondPerson: z.string().optional(),
     /** The coins that the operator may still change alone within 24 hours. Left out: any. */
     leftAlone: z.number().optional(),

@@ -13,7 +13,7 @@ import { closedPage, page } from './page.ts';
 import { sessionEndpoints } from './session.ts';
 
 /**
- * The console in a browser: its page, its sessions, and endpoints that only its page uses. For operations it uses the endpoints below
+ * The console in a browser: its page, its sessions, and the endpoints that only its page uses. For operations it uses the endpoints below
  * `/v1/admin`. The API documents leave these endpoints out, because they change with the page.
  */
 export const consoleApi = (): readonly Endpoint<Services>[] => [
@@ -28,7 +28,7 @@ export const consoleApi = (): readonly Endpoint<Services>[] => [
   ...[...consoleKeyOperations, ...requestOperations].map(endpointOf),
 ];
 
-/** The endpoints of the console with these settings. */
+/** The endpoints of the console that these settings allow. */
 export function consoleEndpoints(config: Config): readonly Endpoint<Services>[] {
   const console = consoleOf(config);
   if (console === 'off') return [];

@@ -29,9 +29,9 @@ export const figures = endpoint({
   path: '/console/figures',
   caller: 'none',
   keyScope: 'admin',
-  // The text of all metrics takes some milliseconds.
+  // Making the text of all metrics takes some milliseconds.
   costly: true,
-  summary: 'Whether the service is well, for the console.',
+  summary: 'Whether the service works well, for the console.',
   reply: z.object({
     ready: z.boolean(),
     problem: z.string().optional(),
@@ -71,13 +71,13 @@ function valuesOf(text: string): ReadonlyMap<string, number> {
   return sums;
 }
 
-/** The names of operators, for entries of the log. All operators see these names; other keys and all rights only an admin sees. */
+/** The names of operators, for entries of the log. All operators see these names. Only an admin sees other keys and their rights. */
 export const operatorNames = endpoint({
   method: 'GET',
   path: '/console/operators',
   caller: 'none',
   keyScope: 'admin',
-  summary: 'The names of operators by their keys and sign-ins, for the console.',
+  summary: 'The names of operators, by their keys and sign-ins, for the console.',
   reply: z.object({ operators: z.array(z.object({ id: z.string(), name: z.string() })) }),
   errors: ['server_only', 'forbidden'],
   example: '',

@@ -7,10 +7,13 @@ import { requestOperations } from '../two-person/request-operations.ts';
 
 const all: readonly Operation[] = [...operations, ...consoleKeyOperations, ...requestOperations];
 
-/** The changes that the console offers. A search is a POST too: it would run at a question without its turn among costly requests. */
+/**
+ * The changes that the console offers. A search is a POST too. If it ran for a question, it would not wait for its turn among costly
+ * requests.
+ */
 export const changes = all.filter(isChange);
 
-/** An operation as the page needs it, for the dialog of a change or the filter of a read. */
+/** An operation in the form that the page needs: for the dialog of a change, or the filter of a read. */
 export interface Offered {
   /** The name in the log: `accounts adjust`. */
   readonly name: string;
@@ -42,7 +45,7 @@ export function offered(declared: Operation): Offered {
   };
 }
 
-/** The operations as the page gets them. Each is made once, when an operator signs in who may run it. */
+/** The operations as the page gets them. Each is made only once, when the first operator who may run it signs in. */
 export class Offers {
   readonly #made = new Map<Operation, Offered>();
 

@@ -25,5 +25,5 @@ const pageOf = (text: string) =>
 
 export const page = pageOf(openConsole);
 
-/** Page in development without ADMIN_API: it says how to open the console. */
+/** The page in development without ADMIN_API. It says how to open the console. */
 export const closedPage = pageOf(closedConsole);

@@ -15,7 +15,7 @@ const SignedIn = z.object({
   by: z.string(),
   keyId: z.string(),
   name: z.string(),
-  /** Of a person: the provider of the sign-in. */
+  /** Only for a person: the provider of the sign-in. */
   provider: z.string().optional(),
   role: z.enum(roles),
   game: z.string().optional(),
@@ -38,7 +38,7 @@ const confirm = endpoint({
   keyScope: 'admin',
   reach: 'own',
   takesTypedKey: true,
-  summary: 'Confirms the operator by the key, typed once more before a change that cannot be undone.',
+  summary: 'Confirms an operator who types the key once more before a change that cannot be undone.',
   emptyBody: true,
   body: z.object({}),
   reply: z.object({ confirmedUntil: z.iso.datetime() }),
@@ -48,7 +48,7 @@ const confirm = endpoint({
     if (key === undefined || key.console !== undefined) return refuseWithoutKey();
     const held = consoleSessions.heldBy(meta.cookie, meta.cookieScope.secure);
     if (held === undefined) return refuse('bad_key', { message: 'This session of the console has ended: sign in again.', isOver: true });
-    if (held.operator !== key.id) return refuse('forbidden', { message: 'This is another key than the one you signed in with.' });
+    if (held.operator !== key.id) return refuse('forbidden', { message: 'This is not the key with which you signed in.' });
     const confirmedUntil = await consoleSessions.confirm(key.id, held);
     return confirmedUntil instanceof Refusal ? confirmedUntil : { confirmedUntil: iso(confirmedUntil) };
   },
@@ -85,7 +85,7 @@ export function sessionEndpoints(offers: Offers) {
     actions: changes.map(({ name: action }) => action),
   });
 
-  /** The key comes as a bearer, so that the checks, limits and log lines of keys apply to a typed key too. */
+  /** The key comes as a bearer, so that the checks, limits and log lines for keys hold for a typed key too. */
   const signIn = endpoint({
     method: 'POST',
     path: '/console/session',
@@ -102,7 +102,7 @@ export function sessionEndpoints(offers: Offers) {
     async handle({ key, meta }, { consoleSessions }: ConsoleServices) {
       if (key === undefined || key.console !== undefined) return refuseWithoutKey();
       if (consoleSessions.takesPeople)
-        return refuse('forbidden', { message: 'People sign in by a provider here: a server key is for machines, and gives no session.' });
+        return refuse('forbidden', { message: 'Here people sign in at a provider: a server key is for machines, and gives no session.' });
       const { secure } = meta.cookieScope;
       const before = consoleSessions.heldBy(meta.cookie, secure);
       const { token, endsAt, confirmedUntil } = await consoleSessions.start(key);

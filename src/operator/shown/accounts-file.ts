@@ -1,8 +1,8 @@
-/** Files of accounts. The tool and the page read them alike, so this module runs in browsers too. */
+/** Files of accounts. The tool and the page read accounts from a file in the same way, so this module runs in browsers too. */
 
 export type Kind = 'accountId' | 'installId';
 
-/** A line that names an account. An installId is a secret, so callers pass on only the accountId that it stands for. */
+/** A line that names an account. An installId is a secret. So callers pass on only the accountId that it stands for. */
 export interface NamedLine {
   readonly line: number;
   readonly kind: Kind;
@@ -12,17 +12,17 @@ export interface NamedLine {
 /** The accounts of a file. */
 export interface NamedLines {
   readonly lines: readonly NamedLine[];
-  /** Names of the columns that are not read, for people: a column of coins would otherwise seem to count. */
+  /** The names of the columns that are not read, for people to see. Otherwise they might think that a column of coins counts. */
   readonly unread: readonly string[];
 }
 
-/** A file does not fit. The message quotes nothing of a line, which may be an installId. */
+/** A file does not fit. The message quotes nothing from a line, because the line may hold an installId. */
 export class UnfitFile extends Error {}
 
 /** Most characters of a row. Other columns may hold notes. */
 const MOST_ROW = 4096;
 
-/** Most characters of the name of a column in a message. */
+/** The most characters of a column's name in a message. */
 const MOST_NAME = 40;
 
 /** Most problems that one message names. */
@@ -41,16 +41,19 @@ const COLUMNS: Readonly<Record<string, Kind>> = {
   install_id: 'installId',
 };
 
-/** How spreadsheets damage ids: a long number is rounded, a text that begins like a formula becomes an error, a narrow column is filled. */
+/**
+ * How spreadsheets damage ids: they round a long number, turn a text that begins like a formula into an error, and fill a narrow column
+ * with signs.
+ */
 const DAMAGED = /^(?:[-+]?\d+(?:[.,]\d+)?E[-+]?\d+|#(?:NAME\?|REF!|VALUE!|N\/A|NUM!|DIV\/0!|NULL!|#+))$/i;
 
-/** A spreadsheet, and the report of a grant, put an apostrophe in front of a text that begins like a formula. */
+/** Spreadsheets, and the report of a grant, put an apostrophe before a text that begins like a formula. */
 const GUARDED = /^'(?=[-+=@])/;
 
 /**
- * Reads CSV (RFC 4180) with one account per row: in a column `accountId` or `installId`, or, without a header, accountIds in the first
- * column. Columns are separated by commas, semicolons or tabs; Excel's first line `sep=;` may say by which. A quoted text may have line
- * breaks. Rows without any text are skipped.
+ * Reads CSV (RFC 4180) with one account per row. The account is in a column `accountId` or `installId`; without a header it is an accountId
+ * in the first column. Columns are separated by commas, semicolons or tabs. Excel's first line `sep=;` may name the separator. A quoted
+ * text may have line breaks. Rows without any text are skipped.
  * @param file its name in messages
  * @param beyond what to do with a file of more than `most` accounts
  * @throws UnfitFile that names the lines that do not fit
@@ -88,7 +91,7 @@ export function namedLines(text: string, file: string, { most, beyond }: { reado
 
 const textOf = (cell: string): string => cell.trim().replace(GUARDED, '');
 
-/** The row that begins in a line, and the index of the line behind it. A quoted text may go on over several lines. */
+/** The row that begins in a given line, and the index of the line after the row. A quoted text may extend over several lines. */
 function rowAt(lines: readonly string[], first: number, separator: string): { readonly cells: string[] | string; readonly next: number } {
   let row = lines[first]!;
   for (let next = first + 1; ; next++) {

@@ -28,7 +28,7 @@ export type BulkResult = Omit<Granted, 'outcome'> & Omit<GrantTakenBack, 'outcom
 
 /**
  * `waiting`: the change can be made to the account. `repeated`: an earlier line names the same account, directly or by a guest that moved
- * into it.
+ * into the account.
  */
 export type RowOutcome = BulkResult['outcome'] | 'waiting' | 'repeated';
 
@@ -55,7 +55,7 @@ export class BulkRows {
     return this.all.filter(({ outcome }) => outcome === wanted);
   }
 
-  /** Takes the previews of rows, in the order of the lines. */
+  /** Stores the previews of rows, in the order of the lines. */
   preview(rows: readonly BulkRow[], previews: readonly BulkResult[]): void {
     for (const [index, row] of rows.entries()) {
       const { outcome, movedTo, code, grantedTo, takenCoins = row.coins } = previews[index]!;
@@ -75,7 +75,7 @@ export class BulkRows {
     }
   }
 
-  /** The cells of the report, with a line of names in front. @param waiting the outcome of rows that the change has not come to */
+  /** The cells of the report, with a line of column names in front. @param waiting the outcome of rows that the change has not come to */
   report(waiting: string): (string | number | undefined)[][] {
     const { done } = this.#kind;
     return [

@@ -1,5 +1,5 @@
 /**
- * What a reply shows, for a terminal and for a page: values with their kinds. The modules of this folder run in browsers too, so they import
+ * The parts of a reply in a terminal and on a page: values with their kinds. The modules of this folder run in browsers too, so they import
  * nothing but types and each other.
  */
 export type Cell = string | number | undefined | Kind | readonly Cell[];
@@ -15,7 +15,7 @@ interface Kind {
 /** A fact without a value is left out. */
 export type Facts = readonly (readonly [name: string, value: Cell])[];
 
-/** A table of rows, by the names of its columns. */
+/** A table of rows. Its columns have names. */
 export interface Listing<Row> {
   readonly title: string;
   /** In place of a table without rows. */
@@ -30,7 +30,7 @@ export interface Table {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** A part of a shown reply: a sentence, facts below a title, or a table. */
+/** A part of a shown reply: a sentence, a title with facts, or a table. */
 export type Part = string | { readonly title: string; readonly facts: Facts } | Table;
 
 export function table<Row>({ title, none, columns }: Listing<Row>, rows: readonly Row[]): Table {
@@ -47,7 +47,7 @@ export function more(nextCursor: string | undefined): Part[] {
   return nextCursor === undefined ? [] : [`There may be more: --cursor ${nextCursor}`];
 }
 
-/** `2026-11-22 16:20`, of an ISO 8601 time in UTC. */
+/** Converts an ISO 8601 time in UTC to `2026-11-22 16:20`. */
 export const minute = (iso: string): string => iso.slice(0, 16).replace('T', ' ');
 
 const of =
@@ -76,12 +76,12 @@ export function link(text: string, to: readonly string[], query: Readonly<Record
   return { kind: 'link', text, to, query };
 }
 
-/** Cells in a line, with commas between those that have a value. */
+/** Cells in one line, with commas between those that have a value. */
 export function joined(cells: readonly Cell[]): Cell {
   return cells.filter((cell) => cell !== undefined).flatMap((cell, index): Cell[] => (index === 0 ? [cell] : [', ', cell]));
 }
 
-/** Nothing if the value is missing, else the cells. */
+/** Nothing if the value is missing, otherwise the cells. */
 export const given = <Value>(value: Value | undefined, cells: (value: Value) => Cell): Cell =>
   value === undefined ? undefined : cells(value);
 
@@ -95,14 +95,14 @@ export function entriesText(count: number): string {
   return count === 1 ? '1 entry' : `${count} entries`;
 }
 
-/** Figures of the log or of an event. A value with blanks is quoted, so that it does not look like further figures. */
+/** Figures of the log or of an event. A value that contains blanks is quoted, so that it does not look like more figures. */
 export function detailsOf(details: Readonly<Record<string, unknown>>): string {
   return Object.entries(details)
     .map(([word, value]) => `${word}=${/^[\w@:.-]+$/.test(String(value)) ? String(value) : JSON.stringify(value)}`)
     .join(' ');
 }
 
-/** `balanceAfterCoins`: Balance after coins. */
+/** Turns a field's name into words: `balanceAfterCoins` becomes Balance after coins. */
 export function labelOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/^./, (letter) => letter.toUpperCase());
 }

@@ -119,7 +119,7 @@ export const signIns: Listing<ShownAccount['signIns'][number]> = {
 
 export const sessions: Listing<ShownAccount['sessions']['listed'][number]> = {
   title: 'Sessions',
-  none: 'No session of a pairing or a store is listed. Logins with an installId are not.',
+  none: 'No session of a pairing or a store is listed. Logins with an installId are never listed.',
   columns: {
     Session: ({ id }) => code(id),
     Kind: ({ kind }) => kind,
@@ -133,7 +133,7 @@ export const sessions: Listing<ShownAccount['sessions']['listed'][number]> = {
 export const signedOut = (count: number): string =>
   `Signed out everywhere: ${count === 0 ? 'never' : count === 1 ? 'once' : `${count} times`}.`;
 
-/** The type of a ledger entry. A refund that gives coins is one that the store has reversed. */
+/** The type of a ledger entry. If a refund gives coins, the store has reversed an earlier refund. */
 export const typeText = ({ type, coins: count }: { readonly type: string; readonly coins: number }): string =>
   type === 'refund' && count > 0 ? 'refund reversed' : type;
 
@@ -288,7 +288,7 @@ export function headOf(accountId: string, movedFrom: string | undefined): string
   return movedFrom === undefined ? `Account ${accountId}` : `Account ${accountId}, into which ${movedFrom} moved`;
 }
 
-/** All of an account, without what it has not. */
+/** All data of an account, without the fields that it does not have. */
 export function accountParts(shown: ShownAccount): Part[] {
   const { games, more } = otherBoards(shown);
   return [

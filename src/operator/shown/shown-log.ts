@@ -4,7 +4,7 @@ import { account, by, detailsOf, state, time, type Cell, type Listing } from './
 
 export type LogEntry = z.output<typeof ShownLogEntry>;
 
-/** `not known` if the process died, or Redis did not confirm the change. */
+/** The word is `not known` if the process died, or if Redis did not confirm the change. */
 export function outcomeOf({ outcome }: LogEntry): string {
   const word = outcome?.['word'] ?? 'unknown';
   return word === 'unknown' ? 'not known' : String(word);

@@ -2,7 +2,7 @@ import { account, coins, labelOf, some, time, yesNo, type Cell, type Listing, ty
 
 type Reply = Readonly<Record<string, unknown>>;
 
-/** How a reply looks whose operation does not say it: its fields as facts, and its lists of objects as tables. */
+/** The parts of a reply if its operation does not define them: its fields as facts, and its lists of objects as tables. */
 export function shownReply(reply: Reply): Part[] {
   const fields = Object.entries(reply);
   const facts = fields.flatMap(([name, value]) => (isTable(value) ? [] : [[labelOf(name), cellOf(name, value)] as const]));

@@ -1,6 +1,6 @@
 import { by, coins, given, state, time, type Listing } from './cells.ts';
 
-/** A request for the yes of a second person. */
+/** A request for the approval of a second person. */
 export interface ShownRequest {
   readonly id: string;
   readonly at: string;

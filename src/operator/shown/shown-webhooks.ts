@@ -13,7 +13,7 @@ function stateOf(hook: Webhook): Cell {
 const behind = ({ lagSeconds }: Webhook): Cell => given(lagSeconds, (seconds) => `${seconds} s`);
 const failure = ({ lastFailure }: Webhook): Cell => given(lastFailure, ({ at, ...why }) => [time(at), ` ${answerOf(why)}`]);
 
-/** The status with the first characters of the answer, or why there is none. */
+/** The status with the first characters of the answer, or the reason why there is none. */
 function answerOf({ status, error = '', answer }: Pick<z.output<typeof Delivery>, 'status' | 'error' | 'answer'>): string {
   return answer === undefined ? String(status ?? error) : `${status}: ${answer}`;
 }

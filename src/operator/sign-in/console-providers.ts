@@ -4,7 +4,7 @@ import { mayAct, roles, type Role } from '../../server/identity/roles.ts';
 
 type ConsoleProvider = Config['CONSOLE_SIGN_IN'][number];
 
-/** The problems of CONSOLE_SIGN_IN that stop the start, a line for each. */
+/** The problems of CONSOLE_SIGN_IN that stop the start, one line for each. */
 export function consoleProviderProblems(config: Config): string[] {
   const { CONSOLE_SIGN_IN: rows, production } = config;
   const problems = rows.flatMap(({ name, issuer, groups }, index) => {
@@ -15,7 +15,7 @@ export function consoleProviderProblems(config: Config): string[] {
     if (earlier.some((row) => row.name === name)) return [`names two providers ${name}`];
     if (!isIssuer(issuer, !production)) return [`has an issuer ${issuer} that is not ${issuerRule(production)}`];
     if (earlier.some((row) => isSame(row.issuer, issuer))) return [`has two providers with the issuer ${issuer}`];
-    // Every player could sign in there, and only the groups would keep them out.
+    // Every player could sign in there. Only the groups would keep players out of the console.
     return isOfPlayers(issuer, config) ? [`has the issuer ${issuer} of a provider with which players sign in`] : [];
   });
   return problems.map((problem) => `CONSOLE_SIGN_IN ${problem}`);

@@ -12,7 +12,7 @@ import type { TokenSigner } from '../../server/identity/signed-token.ts';
 import { CodeFlow, type CodeFlowOptions, type Member } from '../../stores/openid/code-flow.ts';
 import { roleOf } from './console-providers.ts';
 
-/** Milliseconds for a person to sign in at the provider. */
+/** The most milliseconds that a person may take to sign in at the provider. */
 const FLOW_MS = 600_000;
 
 /** Milliseconds by which the clock of a provider may be behind. */
@@ -24,7 +24,7 @@ export type Why = 'stale' | 'denied' | 'away' | 'bad_token' | 'no_group' | 'othe
 /** The keys of used states, for the audit. */
 export const STATE_KEYS = /^\{console-state:[\w-]{43}\}$/;
 
-/** A state is used once, so that nobody who reads an address later can send it again. */
+/** A state can be used only once. So nobody who reads an address later can send it again. */
 const useState = defineScript({
   name: 'operator/use-console-state',
   lua: `if redis.call('SET', state, '1', 'NX', 'PX', kept_ms) then return {'first'} end
@@ -35,12 +35,12 @@ const useState = defineScript({
   durable: true,
 });
 
-/** What a browser began, as its cookie says. */
+/** The sign-in that a browser has begun, as its cookie describes it. */
 interface Begun {
   readonly provider: string;
-  /** `enter`: a session. `confirm`: for the session that the browser has, a fresh proof of the identity. */
+  /** `enter`: a session. `confirm`: a fresh proof of the identity, for the session that the browser has. */
   readonly purpose: 'enter' | 'confirm';
-  /** The operator and the session that the browser had. '' without one. */
+  /** The operator and the session that the browser had at the beginning. '' without one. */
   readonly operator: string;
   readonly session: string;
   readonly secret: string;
@@ -57,12 +57,12 @@ export interface ConsoleSignInOptions extends CodeFlowOptions {
 }
 
 /**
- * Sign-in of people to the console, by the providers of CONSOLE_SIGN_IN.
+ * The sign-in of people to the console, at the providers of CONSOLE_SIGN_IN.
  *
- * A browser begins with a random secret in a signed cookie. State, nonce and PKCE's verifier are hashes of this secret: so the service keeps
- * nothing of a sign-in that has only begun, an address that leaks names neither nonce nor verifier, and the answer of the provider counts
- * only in the browser that began. Each provider has its own address of return, so that no provider can give an answer in the place of
- * another (RFC 9700, section 4.4).
+ * A sign-in begins with a random secret, which the browser gets in a signed cookie. State, nonce and PKCE's verifier are hashes of this
+ * secret. So the service stores nothing about a sign-in that has only begun, a leaked address reveals neither nonce nor verifier, and the
+ * provider's answer counts only in the same browser. Each provider sends browsers back to an address of its own. So no provider can answer
+ * in place of another (RFC 9700, section 4.4).
  */
 export class ConsoleSignIn implements Vouching {
   readonly people: People;
@@ -80,7 +80,7 @@ export class ConsoleSignIn implements Vouching {
   }
 
   /**
-   * Begins a sign-in. With `confirm` for the session that the browser has.
+   * Begins a sign-in. `confirm` confirms the session that the browser has.
    * @returns the address of the provider, and the cookie of the browser. Undefined: there is no such provider
    * @throws Refusal `app_store_unavailable`
    */
@@ -109,7 +109,7 @@ export class ConsoleSignIn implements Vouching {
   }
 
   /**
-   * Ends a sign-in: a session, or the confirmation of the session that the browser had.
+   * Ends a sign-in: starts a session, or confirms the session that the browser had.
    * @returns the token of the session; 'confirmed'; or why not
    */
   async finish(
@@ -127,7 +127,7 @@ export class ConsoleSignIn implements Vouching {
     const [row, flow] = [this.#rowOf(provider), this.#flows.get(provider)];
     if (row === undefined || flow === undefined || begun?.provider !== provider) return 'stale';
     const state = derived('state', begun.secret);
-    // RFC 9207: a provider may name itself in its answer.
+    // RFC 9207: a provider may name itself in its answer; the name must be right.
     if (query.state !== state || (query.iss !== undefined && query.iss !== row.issuer)) return 'stale';
     const [word] = await this.#options.scripts.run(useState, { state: `{console-state:${state}}` }, { keptMs: 2 * FLOW_MS });
     if (word === 'used') return 'stale';
@@ -154,7 +154,7 @@ export class ConsoleSignIn implements Vouching {
     if (role === undefined) return 'no_group';
     if (begun.purpose === 'confirm') {
       if (begun.operator !== person) return 'other_person';
-      // A provider that ignores `max_age=0` would confirm whoever sits at the machine.
+      // A provider that ignores `max_age=0` would confirm anybody who sits at the machine.
       if (member.authenticatedAt === undefined || member.authenticatedAt < begun.at - TOLERANCE_MS) return 'not_fresh';
       return (await sessions.confirm(person, { id: begun.session })) instanceof Refusal ? 'ended' : 'confirmed';
     }
@@ -175,7 +175,7 @@ export class ConsoleSignIn implements Vouching {
     return answer && { role, held: this.#held(person, provider, { subject, name, renewal: answer.renewal }) };
   }
 
-  /** Notes the role that the groups give. People without a role are noted only if they had one. */
+  /** Notes the role that the groups give. A person without a role is recorded only if the person had a role before. */
   async #note(person: string, row: Row, { subject, name, groups }: Pick<Member, 'subject' | 'name' | 'groups'>): Promise<Role | undefined> {
     const role = roleOf(groups, row);
     if (role !== undefined || (await this.people.find(person)) !== undefined)
@@ -209,7 +209,7 @@ export class ConsoleSignIn implements Vouching {
 
 type Row = Config['CONSOLE_SIGN_IN'][number];
 
-/** What a session keeps, encrypted, to ask its provider again. */
+/** The data that a session keeps, encrypted, to ask its provider again. */
 interface Kept {
   readonly provider: string;
   readonly subject: string;
@@ -217,7 +217,9 @@ interface Kept {
   readonly renewal: string;
 }
 
-/** A value of a sign-in that only the holder of its secret knows before it is sent. 43 characters, as PKCE's verifier needs. */
+/**
+ * A value of a sign-in that only the holder of the sign-in's secret can know before it is sent. 43 characters, as PKCE's verifier needs.
+ */
 const derived = (what: 'state' | 'nonce' | 'verifier', secret: string): string =>
   hash('sha256', `coinop:console:${what}:${secret}`, 'base64url');
 
@@ -225,7 +227,10 @@ const redirectUri = (origin: string, provider: string): string => `${origin}/con
 
 const flowCookieName = (secure: boolean): string => (secure ? '__Host-svc_console_flow' : 'svc_console_flow');
 
-/** The Set-Cookie value of a sign-in that has begun; '' deletes it. Lax, because the browser comes back from another site. */
+/**
+ * The Set-Cookie value for a sign-in that has begun; '' deletes the cookie. SameSite is Lax, because the browser comes back from another
+ * site.
+ */
 export function flowCookie(token: string, secure: boolean): string {
   const life = token === '' ? 0 : FLOW_MS / 1000;
   return `${flowCookieName(secure)}=${token}; Path=/; Max-Age=${life}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;

@@ -10,10 +10,12 @@ type SignInServices = Pick<Services, 'consoleSignIn' | 'consoleSessions'>;
 
 const ProviderName = z.string().max(32);
 
-/** The endpoints may fetch from the provider: discovery, tokens, keys and userinfo, of 3 s each. */
+/** The endpoints may fetch four answers from the provider, for discovery, tokens, keys and userinfo, each within 3 s. */
 const DEADLINE_MS = 20_000;
 
-/** The address of the page as the browser sees it. Behind a proxy that ends TLS the scheme follows from the cookies' attributes. */
+/**
+ * The address of the console's page, as the browser sees it. Behind a proxy that ends TLS, the attributes of the cookies tell the scheme.
+ */
 function originOf({ origin, cookieScope: { secure } }: RequestMeta): string {
   return secure ? origin.replace(/^http:/, 'https:') : origin;
 }
@@ -22,7 +24,7 @@ export const showProviders = endpoint({
   method: 'GET',
   path: '/console/sign-in',
   caller: 'none',
-  summary: 'How operators sign in to the console: with the names of providers, or without any by a server key.',
+  summary: 'How operators sign in to the console: at the named providers, or with a server key if no provider is named.',
   reply: z.object({ providers: z.array(z.string()) }),
   example: '',
   handle: (_, { consoleSignIn }: SignInServices) => ({ providers: [...(consoleSignIn?.providers ?? [])] }),
@@ -32,7 +34,7 @@ export const beginSignIn = endpoint({
   method: 'POST',
   path: '/console/sign-in',
   caller: 'none',
-  // A call may ask the provider for its discovery document.
+  // A call may have to fetch the provider's discovery document.
   creates: true,
   summary: 'Begins the sign-in of a person to the console, or with `confirm` a fresh proof of who sits at the console.',
   body: z.object({ provider: ProviderName, confirm: z.boolean().optional() }),
@@ -41,8 +43,8 @@ export const beginSignIn = endpoint({
   example: '',
   deadlineMs: DEADLINE_MS,
   async handle({ body: { provider, confirm = false }, meta }, { consoleSignIn, consoleSessions }: SignInServices) {
-    // Another site could otherwise begin a sign-in, and so replace the cookie of one that its user has begun.
-    if (!meta.isFromConsole) return refuse('forbidden', { message: 'Only the page of the console begins a sign-in.' });
+    // Otherwise another site could begin a sign-in, and replace the cookie of a sign-in that the user has begun.
+    if (!meta.isFromConsole) return refuse('forbidden', { message: 'Only the page of the console may begin a sign-in.' });
     const { secure } = meta.cookieScope;
     const held = consoleSessions.heldBy(meta.cookie, secure);
     const begun = await consoleSignIn?.begin({ provider, confirm, origin: originOf(meta), secure, held });
@@ -51,7 +53,9 @@ export const beginSignIn = endpoint({
   },
 });
 
-/** To which a provider sends the browser back. It always leads on to the page: an address from outside is never followed. */
+/**
+ * The endpoint to which a provider sends the browser back. It always leads on to the console's page, and never to an address from outside.
+ */
 export const finishSignIn = endpoint({
   method: 'GET',
   path: '/console/signed-in/{provider}',

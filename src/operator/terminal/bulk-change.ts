@@ -22,7 +22,7 @@ export interface BulkJob {
   readonly reason: string;
   /** The name of the file, for the log. */
   readonly file: string;
-  /** Names of the columns of the file that are not read. */
+  /** The names of the columns of the file that are not read. */
   readonly unread: readonly string[];
   /** The path of the report. */
   readonly report: string;
@@ -47,7 +47,7 @@ interface BulkWords {
   readonly again: string;
 }
 
-/** Most lines of each kind that the terminal names. The report has all. */
+/** The most lines of each kind that the terminal lists. The report has all. */
 const TOLD = 10;
 
 /** Accounts that the preview reads at once. */
@@ -67,7 +67,7 @@ export class BulkChange {
     this.#tool = tool;
   }
 
-  /** Reads every account, changes nothing, and writes the report. @throws Failure if the report cannot be written */
+  /** Reads every account without changing anything, and writes the report. @throws Failure if the report cannot be written */
   async check(): Promise<void> {
     const { all } = this.#rows;
     const progress = new Progress('Looked at', all.length);
@@ -151,7 +151,7 @@ export class BulkChange {
   async #changeAll(): Promise<boolean> {
     const { words, act } = this.#job;
     const { services, signal } = this.#tool;
-    // The tool reads the secret only when a change needs it, so it may not be known yet.
+    // The tool reads the secret only when a change needs it. So it may not be known yet.
     if (!services.keySecret.isKnown) await services.keySecret.read();
     const rows = this.#planned;
     const progress = new Progress(words.doing, rows.length);

@@ -59,11 +59,11 @@ const by = ({ operator }: Tool) => operator.key ?? operator.by;
 const grantsOf = (ids: readonly string[], coins: number) => ids.map((accountId) => ({ accountId, coins }));
 
 export const grant = bulkCommand(bulkGrant, grantMany, {
-  summary: 'Grants coins to every account of a file, once per account and key.',
-  file: 'CSV with a column accountId or installId; without a header: accountIds.',
+  summary: 'Grants coins to every account of a file, once for each account and key.',
+  file: 'CSV with a column accountId or installId. Without a header: accountIds.',
   terms: z.object({
     coins: Coins.meta({ description: 'Coins for each account, 1 to 1,000,000.' }),
-    key: CoinKey.meta({ description: 'Such as comp-2026-11: the same key takes effect once per account.' }),
+    key: CoinKey.meta({ description: 'Such as comp-2026-11. The same key takes effect only once for each account.' }),
     reason: Reason,
   }),
   job: ({ coins, key, reason }) => ({

@@ -17,16 +17,16 @@ export interface CommandGroup {
 
 export interface Command {
   readonly summary: string;
-  /** The least role that may run it, with OPERATOR_KEY. */
+  /** The lowest role that may run the command, with OPERATOR_KEY. */
   readonly role: Role;
   /** Words that have to follow the command's name, such as `ID`. */
   readonly words?: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;
-  /** The command changes data: it asks first, unless `--yes` is given. */
+  /** The command changes data, and asks before it does so, unless `--yes` is given. */
   readonly changes?: boolean;
   /** A flag with which the command changes nothing. */
   readonly readsWith?: string;
-  /** The operators' log may keep the read: `--by` names the operator. */
+  /** The operators' log may record the read, so `--by` names the operator. */
   readonly mayBeLogged?: boolean;
   /**
    * Checks words and flags before Redis is opened.
@@ -37,7 +37,7 @@ export interface Command {
 }
 
 export interface Flag {
-  /** The placeholder of the value, such as `NAME`. A flag without it takes no value, and is `true` if given. */
+  /** The placeholder of the value, such as `NAME`. Undefined: the flag takes no value, and is `true` if given. */
   readonly value?: string;
   readonly summary: string;
   readonly isNeeded?: boolean;
@@ -60,7 +60,7 @@ export interface Tool {
   readonly services: OperatorServices;
   readonly operator: Operator;
   /**
-   * To be called before a change of a service's data, and before reporting that something does not exist: the tool may be connected to
+   * Must be called before a change of a service's data, and before the report that something does not exist. The tool may be connected to
    * another Redis than the service.
    * @throws Failure for data of another version: only the start of a service upgrades it
    */
@@ -72,7 +72,7 @@ export interface Tool {
    * @throws Failure if the operator does not agree
    */
   readonly confirm: (question: string, count?: number) => Promise<void>;
-  /** Aborted when the operator stops the command. A change in steps then ends after its current step. */
+  /** Aborted when the operator stops the command. A change that has several steps then ends after its present step. */
   readonly signal: AbortSignal;
 }
 
@@ -82,6 +82,6 @@ export interface Outcome {
   readonly text: string;
   /** For programs, with `--json`. Times are ISO 8601. */
   readonly json: object;
-  /** The command was stopped in the middle: exit code 2. */
+  /** The error for a command that was stopped in the middle: exit code 2. */
   readonly isUnfinished?: boolean;
 }

@@ -271,7 +271,7 @@ export const mistakes: readonly Mistake[] = [
     name: 'foreign-key-confirms',
     file: 'src/operator/page/session.ts',
     before:
-      `    if (held.keyId !== key.id) return refuse('forbidden', { message: 'This is another key than the one you signed in with.' });\n` +
+      `    if (held.keyId !== key.id) return refuse('forbidden', { message: 'This is not the key with which you signed in.' });\n` +
       `    const confirmedUntil = await consoleSessions.confirm(key.id, held);\n`,
     after: `    const confirmedUntil = await consoleSessions.confirm(held.keyId, held);\n`,
     harm: 'In the session of another operator any key confirms changes that cannot be undone.',

@@ -10,7 +10,7 @@ import { timeline } from '../../shown/shown-timeline.ts';
 import { make } from '../../../web/browser/dom.ts';
 import { browserOf } from '../../../web/browser/user-agent.ts';
 
-/** The life of an account in one list, with a filter to the second. */
+/** The events in the life of an account in one list, with a filter to the second. */
 export async function timelineView(asked: Asked): Promise<Shown> {
   const {
     words: [id = ''],
@@ -27,7 +27,7 @@ export async function timelineView(asked: Asked): Promise<Shown> {
       section(
         'What happened',
         listed(timeline, moments, {
-          ...(nextTo === undefined ? {} : { none: 'Nothing so far: something older may follow.' }),
+          ...(nextTo === undefined ? {} : { none: 'Nothing so far: there may be older entries.' }),
           act: ({ at }) => aroundLink(accountId, at),
         }),
         row(nextTo === undefined ? '' : link(words, 'Older', { ...typed, to: nextTo as string })),
@@ -145,7 +145,7 @@ function ledger(
     {},
     form,
     listed(shown.ledger, entries, {
-      ...(nextCursor === undefined ? {} : { none: 'No such entry so far: older ones may follow.' }),
+      ...(nextCursor === undefined ? {} : { none: 'No such entry so far: there may be older entries.' }),
       act: ({ at }) => aroundLink(accountId, at),
     }),
     row(
@@ -165,7 +165,10 @@ async function eventsOf(path: string, filter: Filter['sent'], signal: AbortSigna
   }
 }
 
-/** The account's events, as webhooks and readers of the log get them. Only a part of the log is searched; the section says which part. */
+/**
+ * The account's events in the form in which webhooks and readers of the log get them. Only a part of the log is searched, and the section
+ * shows which part.
+ */
 function events(told: Answer | undefined, words: readonly string[], { form, typed }: Filter, cursor: string | null): HTMLElement {
   if (told === undefined) return make('p', { className: 'none', textContent: 'This service keeps no events (EVENTS=off).' });
   const { events: found, nextCursor } = told;

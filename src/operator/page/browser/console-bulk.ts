@@ -23,7 +23,7 @@ import { bulkGrant, BulkRows, bulkTakeBack, coinsOf, type BulkKind, type BulkRow
 import { proofOf } from './console-sign-in.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
 
-/** The most that one call takes. The service grants to a thousand accounts a second, so a run can be stopped about once a second. */
+/** The most that one call takes. The service grants to a thousand accounts a second, so a person can stop a run about once a second. */
 const AT_ONCE = 1000;
 
 /** What the page says of a change to many accounts, and sends for it. */
@@ -100,11 +100,14 @@ interface Terms {
   /** For each account, if they are known before. */
   readonly coins?: number;
   readonly intoDebt?: boolean;
-  /** Names of the columns of the file that are not read. */
+  /** The names of the columns of the file that the page does not read. */
   readonly unread: readonly string[];
 }
 
-/** Coins for many accounts: preview, type the number of accounts, and grant in parts. The same key gives each account the coins once. */
+/**
+ * Grants coins to many accounts: shows a preview, lets the operator type the number of accounts, and grants in parts. With the same key
+ * each account gets the coins only once.
+ */
 export function grantView(asked: Asked): Promise<Shown> {
   const amount = input('coins', '', { type: 'number', required: true, min: '1', max: '1000000', step: '1' });
   return bulkView(asked, bulkGrant, GRANT, field(marked('Coins for each account', amount), amount), () => ({
@@ -138,7 +141,7 @@ async function bulkView(
   const form = make(
     'form',
     { className: 'stack' },
-    field(words.file, file, 'An installId is a secret: it becomes the accountId in this browser, and is sent nowhere.'),
+    field(words.file, file, 'An installId is a secret: this browser turns it into the accountId, and sends it nowhere.'),
     field('or its lines', text),
     make(
       'div',
@@ -147,7 +150,9 @@ async function bulkView(
       field(
         marked(kind === bulkGrant ? 'Key of the event' : 'Key of the grant', key),
         key,
-        kind === bulkGrant ? 'The same key gives an account the coins once.' : 'The ledgers say who was granted how much under it.',
+        kind === bulkGrant
+          ? 'With the same key an account gets coins only once.'
+          : 'The ledgers say who was granted how much under it.',
       ),
     ),
     field(marked('Reason, for other operators', reason), reason),
@@ -180,12 +185,12 @@ class Bulk {
   readonly #place: HTMLElement;
   readonly #signal: AbortSignal;
   readonly #operator: Operator;
-  /** What the service says of the operator's bounds of coins. */
+  /** Sentences of the service about the operator's limits on coins. */
   #limits: readonly string[] = [];
-  /** Whether a second person has to say yes to the grant as a whole. */
+  /** Whether a second person has to approve the grant as a whole. */
   #isForTwo = false;
   #isStopped = false;
-  /** Whether an answer was lost: then replays may be grants of this page. */
+  /** Whether an answer was lost. Replays may then be grants that this page has made. */
   #isUnsure = false;
 
   constructor(accounts: readonly NamedAccount[], terms: Terms, place: HTMLElement, signal: AbortSignal, operator: Operator) {
@@ -196,7 +201,7 @@ class Bulk {
     this.#operator = operator;
   }
 
-  /** Reads every account, and changes nothing. */
+  /** Reads every account, without changing anything. */
   async check(): Promise<void> {
     const { all } = this.#rows;
     const progress = this.#progress('Looking', all.length);
@@ -284,7 +289,7 @@ class Bulk {
     return `${rows.length === 1 ? '1 account' : `${shownCoins(rows.length)} accounts`}${each} ${coinsShown(coinsOf(rows))}`;
   }
 
-  /** Lines by kind that get nothing, or whose coins go to another account. */
+  /** The lines that get nothing, or whose coins go to another account, by kind. */
   get #apart(): Map<string, BulkRow[]> {
     const kinds = new Map<string, BulkRow[]>();
     for (const row of this.#rows.all) {
@@ -333,7 +338,7 @@ class Bulk {
     this.#showEnd(rows, problem);
   }
 
-  /** Asks for the yes of a second person: a request for each part, because a call takes so many accounts. */
+  /** Asks for the approval of a second person. It sends a request for each part, because a call takes only so many accounts. */
   async #askSecond(rows: readonly BulkRow[]): Promise<void> {
     const ids: string[] = [];
     for (let from = 0; from < rows.length; from += AT_ONCE) {
@@ -387,7 +392,7 @@ class Bulk {
     for (const { outcome } of rows) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
     const { kind, words, key } = this.#terms;
     const isWhole = !counts.has('waiting');
-    // All rows: after a stop and a restart, the last run has only the last rows.
+    // All rows are searched. After a stop and a restart, the last run has only the last rows.
     const done = this.#rows.of(kind.done);
     const isReplayed = isWhole && done.length === 0 && !this.#isUnsure && counts.has('replayed');
     const said = make('p', {
@@ -433,7 +438,7 @@ class Bulk {
     said.setAttribute('role', 'status');
     this.#show(text, bar, said, stop === undefined ? '' : button('Stop', stop));
     return (done) => {
-      // If another view is shown, the run ends with this part.
+      // If another view is shown now, the run ends after this part.
       if (this.#signal.aborted) this.#isStopped = true;
       bar.value = done;
       said.textContent = `${shownCoins(done)} of ${shownCoins(most)}`;

@@ -23,7 +23,7 @@ export type Role = (typeof ROLES)[number];
 /** Whether to show a button that needs this role. The service checks the role in any case. */
 export const mayAct = ({ role }: Operator, least: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(least);
 
-/** A refusal of the service, or a missing answer. */
+/** A refusal by the service, or the lack of an answer. */
 export class Failed extends Error {
   readonly code: string;
   readonly details: Readonly<Record<string, unknown>>;
@@ -51,14 +51,14 @@ export type Answer = any;
 
 interface Sent {
   readonly body?: object;
-  /** Goes in the header x-console: `look`, or the question that was confirmed. No other site can send it. */
+  /** The value of the header x-console: `look`, or the question that was confirmed. No other site can send it. */
   readonly says?: string;
   /** A typed key. */
   readonly key?: string;
   readonly signal?: AbortSignal;
 }
 
-/** Milliseconds that the page waits for an answer: longer than the slowest answer of the service takes. */
+/** Milliseconds that the page waits for an answer. The slowest answer of the service takes less. */
 const PATIENCE_MS = 30_000;
 
 /** @throws Failed */
@@ -67,7 +67,7 @@ export async function call(path: string, { body, says = 'look', key, signal }: S
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (key !== undefined) headers['authorization'] = `Bearer ${key}`;
   const text = body === undefined ? undefined : JSON.stringify(body);
-  // The service stores or logs a reason, a ticket and a search, so a key must not be in them.
+  // The service stores or logs a reason, a ticket and a search text, so these must not contain a key.
   if (text?.includes('coinop_sk_') === true) throw new Failed('secret', 'A field that would be stored contains a key. Nothing was sent.');
   const patience = AbortSignal.timeout(PATIENCE_MS);
   let response: Response;
@@ -89,7 +89,7 @@ export async function call(path: string, { body, says = 'look', key, signal }: S
   throw new Failed(code, message, details);
 }
 
-/** A path with a query of the fields that have a value. */
+/** A path, with a query of those fields that have a value. */
 export function pathWith(path: string, query: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined && pair[1] !== '');
   return given.length === 0 ? path : `${path}?${String(new URLSearchParams(given))}`;

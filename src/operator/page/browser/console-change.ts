@@ -29,16 +29,16 @@ type Target = Readonly<Record<string, string | number | undefined>>;
 /** The question that the service asks about a change. */
 interface Question {
   readonly question: string;
-  /** What the page sends with the change. The service refuses the change if the question has changed since. */
+  /** What the page sends with the change. The service refuses the change if the question is different by then. */
   readonly seen: string;
   readonly typed?: TypedFigure;
-  /** What the operator should know of the bounds of coins. */
+  /** Sentences about the limits on coins that the operator should know. */
   readonly limits?: readonly string[];
   readonly cannotBeUndone: boolean;
   readonly needsKey: boolean;
 }
 
-/** What the dialog sends: the change, or the request that a second person says yes to it. */
+/** The request that the dialog sends: the change, or the request for a second person's approval of it. */
 interface Sent {
   readonly change: Offered;
   readonly input: Readonly<Record<string, unknown>>;
@@ -63,9 +63,9 @@ export function changeButton(
   return made;
 }
 
-/** Every change that the operator may make, for those that no other view offers. */
+/** A list of all changes that the operator may make, for changes that no other view offers. */
 export async function changesView(asked: Asked): Promise<Shown> {
-  // An object and a list of objects have no input.
+  // The dialog has no inputs for an object or a list of objects.
   const changes = asked.operator.operations.filter(
     ({ isChange, fields }) =>
       isChange && fields.every(({ type, choices }) => type !== 'object' && (type !== 'array' || choices !== undefined)),
@@ -114,7 +114,7 @@ class Dialog {
       if (this.#hasHappened) this.#changed();
     });
     document.body.append(this.#box);
-    // `showModal` moves the focus, so it has to run before the form, which focuses its first field.
+    // `showModal` moves the focus, so it has to run before the form focuses its first field.
     this.#box.showModal();
     this.#showForm();
   }
@@ -140,7 +140,7 @@ class Dialog {
       make('p', { textContent: summary }),
       ...(description === '' ? [] : [make('p', { className: 'hint', textContent: description.replaceAll('`', '') })]),
       ...this.#typed.flatMap(({ parts }) => parts),
-      field(marked('Ticket', this.#ticket), this.#ticket, this.#hasKey ? 'The same ticket takes effect once in this account.' : ''),
+      field(marked('Ticket', this.#ticket), this.#ticket, this.#hasKey ? 'The same ticket takes effect only once for this account.' : ''),
       ...(this.#isTicketEnough
         ? []
         : [
@@ -153,7 +153,7 @@ class Dialog {
       said,
       this.#row(make('button', { type: 'submit', className: 'primary', textContent: 'What will happen?' })),
     );
-    // The browser's own hint is small, and disappears after a moment.
+    // The browser's own hint is small, and disappears quickly.
     const say = ({ target }: Event): void => {
       const wrong = target as HTMLInputElement;
       if (form.querySelector(':invalid') !== wrong) return;
@@ -184,7 +184,7 @@ class Dialog {
     return { ...this.#target, ...Object.fromEntries(this.#typed.map(({ name, value }) => [name, value()])), ...why };
   }
 
-  /** The question in the words of the dialog, which calls the service's key a ticket. */
+  /** The question in the words of the dialog, which calls the idempotency key of the service a ticket. */
   #inWords(question: string): string {
     const { key, reason } = this.#input;
     const end = (word: string): string => ` ${word}: ${key}. Reason: ${reason}`;
@@ -202,7 +202,7 @@ class Dialog {
     return call('/console/ask', { body: { operation: change.name, input } });
   }
 
-  /** Asks for the yes of a second person in place of the change. @param why that is needed */
+  /** Asks for the approval of a second person in place of the change. @param why that is needed */
   async #askSecond(why: string): Promise<void> {
     const change = this.#operator.operations.find(({ name }) => name === 'requests ask')!;
     this.#sent = { change, input: { operation: this.#change.name, input: this.#input, reason: this.#input['reason'] } };
@@ -248,7 +248,7 @@ class Dialog {
     (typed ?? proof?.first ?? form.querySelector<HTMLElement>('.primary'))?.focus();
   }
 
-  /** Sends the change. If the answer is lost, searches the log for the change, and sends it once more if it is not there. */
+  /** Sends the change. If the answer is lost, searches the log for the change, and sends it once more if the log does not have it. */
   async #send(asks: Question, said: HTMLElement): Promise<void> {
     const before = (await this.#newest())?.number ?? 0;
     for (let tries = 1; ; tries++) {
@@ -265,7 +265,7 @@ class Dialog {
         if (error.details['needs'] === 'confirmation')
           return this.#showQuestion({ ...asks, ...(error.details as Partial<Question>), needsKey: false }, error.message);
         if (!error.isUnknown) throw error;
-        // A second call could make a second secret.
+        // A second call could create a second secret.
         if (tries === MOST_TRIES || this.#change.handsOutSecret)
           throw new Failed(
             'lost',
@@ -277,7 +277,7 @@ class Dialog {
     }
   }
 
-  /** The new name of a player, as typed. The log has no names of players, and the operator should see the new one. */
+  /** The new name of a player, as typed. The log has no names of players, but the operator should see the new name. */
   #typedName({ what }: LogEntry): [string, string][] {
     const typed = this.#typed.filter(({ name, value }) => name === 'name' && !Object.values(what).includes(String(value())));
     return typed.map(({ value }) => ['Name', String(value())]);
@@ -287,13 +287,13 @@ class Dialog {
     return { operator: this.#operator.by, action: this.#sent.change.name };
   }
 
-  /** The operator's newest entry of this kind. */
+  /** The operator's newest entry for this kind of change. */
   async #newest(): Promise<LogEntry | undefined> {
     if (this.#operator.game !== undefined) return undefined;
     return (await admin('/log', { limit: '1', ...this.#operation })).entries[0];
   }
 
-  /** The entry of this change, if the log has one. Undefined too while the service does not answer. */
+  /** The entry of this change, if the log has one. Also undefined while the service does not answer. */
   async #logged(before: number): Promise<LogEntry | undefined> {
     if (this.#operator.game !== undefined) return undefined;
     const { entries } = await admin('/log', { limit: '10', ...this.#operation }).catch(() => ({ entries: [] }));
@@ -318,7 +318,7 @@ class Dialog {
     });
     said.setAttribute('role', 'status');
     const isLost = secret === undefined && this.#change.handsOutSecret && outcome === 'done';
-    const lost = 'The secret was lost with the answer, and is stored nowhere: revoke or remove what was made, and make another.';
+    const lost = 'The secret was lost with the answer, and nothing has stored it: revoke or remove what was made, and make another.';
     this.#show(
       ...(isLost ? [make('p', { className: 'warning', textContent: lost })] : []),
       ...(secret === undefined ? [] : shownOnce(secret)),
@@ -336,10 +336,10 @@ const BETWEEN_TRIES_MS = 1500;
 function shownOnce(secret: string): Part[] {
   const shown = make('output', { className: 'code once', textContent: secret });
   shown.setAttribute('aria-label', 'Secret');
-  return [make('p', { textContent: 'The secret. It is shown once, and kept nowhere: copy it before you close this.' }), shown];
+  return [make('p', { textContent: 'The secret is shown only once, and nothing stores it: copy it before you close this.' }), shown];
 }
 
-/** A field of a change with the input in which a person types it. */
+/** A field of a change, with the input in which a person types it. */
 interface TypedField {
   readonly name: string;
   readonly parts: readonly HTMLElement[];

@@ -40,8 +40,8 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const SECOND_MS = 1000;
 
 /**
- * The text of an address as a time that the service takes. The last second of a span belongs to it, unless the address is exact. A day of an
- * address stays a day.
+ * Converts the text of a time in the address into a time that the service takes. The last second of a span belongs to the span, unless the
+ * address is exact. A day of an address stays a day.
  */
 function sentTime(name: string, text: string): string | undefined {
   if (DAY.test(text)) return text;
@@ -50,7 +50,7 @@ function sentTime(name: string, text: string): string | undefined {
   return new Date(name === 'to' && !text.includes('.') ? at + SECOND_MS : at).toISOString();
 }
 
-/** The text of an address as an input shows it. */
+/** Converts the text of a time in the address into the text that an input shows. */
 function shownTime(name: string, text: string): string {
   const at = new Date(DAY.test(text) && name === 'to' ? `${text}T23:59:59Z` : text);
   return Number.isNaN(at.getTime()) ? '' : zonedTime(at);
@@ -59,12 +59,12 @@ function shownTime(name: string, text: string): string {
 /** A time for an address, to the second. */
 export const addressTime = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;
 
-/** Spans that a filter offers, in the zone of the page. */
+/** The spans that a filter offers, in the time zone of the page. */
 function presets(words: readonly string[]): HTMLElement {
   const now = Date.now();
   const dayBegins = (at: number): number => timeTyped(`${zonedTime(new Date(at)).slice(0, 10)}T00:00:00`)!.getTime();
   const today = dayBegins(now);
-  // Noon of the day before, because a day has 23 to 25 hours where clocks change.
+  // Noon of the day before is used, because a day has 23 to 25 hours where clocks change.
   const yesterday = dayBegins(today - 12 * 3_600_000);
   const to = (text: string, from: number, until: number): HTMLElement =>
     link(words, text, { from: addressTime(from), to: addressTime(until) });
@@ -73,7 +73,7 @@ function presets(words: readonly string[]): HTMLElement {
 
 const AROUND_MS = 120_000;
 
-/** A link to what else happened in an account two minutes before and after a time. */
+/** A link to all other events of an account from two minutes before to two minutes after a time. */
 export function aroundLink(accountId: string, iso: string): HTMLElement {
   const at = Date.parse(iso);
   const made = link(['accounts', accountId, 'timeline'], 'Around', { from: addressTime(at - AROUND_MS), to: addressTime(at + AROUND_MS) });
@@ -89,13 +89,16 @@ export interface Filter {
   readonly sent: Readonly<Record<string, string | undefined>>;
 }
 
-/** The kinds of changes, each group before its members. */
+/** The kinds of changes, each group in front of its members. */
 function kindsOf(actions: readonly string[]): string[] {
   const groups = [...new Set(actions.map((action) => action.split(' ')[0]!))].toSorted();
   return groups.flatMap((group) => [group, ...actions.filter((action) => action.startsWith(`${group} `)).toSorted()]);
 }
 
-/** The optional fields of a read. Their values are in the query of the address, so that a filter can be linked and the back button undoes it. */
+/**
+ * The optional fields of a read. Their values are in the query of the address. So a person can link to a filter, and the back button undoes
+ * it.
+ */
 export function filterOf(read: string, words: readonly string[], { operator, query }: Pick<Asked, 'operator' | 'query'>): Filter {
   const { fields = [] } = operator.operations.find(({ name }) => name === read) ?? {};
   const filters = fields

@@ -1,11 +1,11 @@
 import { namedLines } from '../../shown/accounts-file.ts';
 import type { NamedAccount } from '../../shown/bulk-rows.ts';
 
-/** For more accounts there is the tool in a terminal, which takes a million. */
+/** For more accounts there is the tool in a terminal, which takes a million accounts. */
 const MOST_LINES = 100_000;
 
 /**
- * Reads the accounts of a CSV text. An installId is a secret: only the accountId, computed here, is sent.
+ * Reads the accounts of a CSV text. An installId is a secret: only the accountId is sent, which the browser computes.
  * @param progress called after each part, so that the page stays alive
  * @throws Error that names the lines that do not fit
  */
@@ -27,10 +27,10 @@ export async function accountsOf(
   return { accounts, unread };
 }
 
-/** Lines that are hashed at once, in some milliseconds. */
+/** The number of lines that are hashed at once, in some milliseconds. */
 const AT_ONCE = 2000;
 
-/** Computed as in the service: the first 132 bits of a SHA-256. */
+/** The browser computes it like the service: the first 132 bits of a SHA-256. */
 async function accountIdOf(installId: string): Promise<string> {
   // Browsers allow hashing only on pages over TLS or from this machine.
   if (globalThis.crypto?.subtle === undefined) throw new Error('installIds need the console over https: browsers hash them only there.');
@@ -39,7 +39,7 @@ async function accountIdOf(installId: string): Promise<string> {
   return text.replaceAll('+', '-').replaceAll('/', '_').slice(0, 22);
 }
 
-/** A line of CSV. A cell that a spreadsheet would run as a formula has an apostrophe in front (CWE-1236). */
+/** A line of CSV. A cell that a spreadsheet would execute as a formula gets an apostrophe in front (CWE-1236). */
 export function csvLine(cells: readonly (string | number | undefined)[]): string {
   const texts = cells.map((cell) => {
     const text = String(cell ?? '');

@@ -131,7 +131,7 @@ export async function purchasesView(asked: Asked): Promise<Shown> {
   };
 }
 
-/** Gives a purchase with its coins to the buyer's account. */
+/** Gives a purchase, with its coins, to the buyer's account. */
 export const moveButton = (purchase: string, asked: Asked): Part =>
   changeButton('purchases move', { purchase }, asked, `the purchase ${purchase}`);
 
@@ -174,7 +174,7 @@ export async function logView(view: Asked): Promise<Shown> {
       ),
       section(
         'Changes',
-        listed(logEntries, changes, nextCursor === undefined ? {} : { none: 'No such change so far: older ones may follow.' }),
+        listed(logEntries, changes, nextCursor === undefined ? {} : { none: 'No such change so far: there may be older changes.' }),
       ),
       make(
         'div',
@@ -234,7 +234,7 @@ export async function figuresView({ signal }: Asked): Promise<Shown> {
         audit === undefined
           ? make('p', {
               className: 'none',
-              textContent: 'This process knows of none: AUDIT_EVERY_HOURS plans audits, and npm run audit runs one.',
+              textContent: 'This process knows of no audit: AUDIT_EVERY_HOURS plans audits, and npm run audit runs one.',
             })
           : facts([
               ['Ended (UTC)', time(audit.endedAt)],

@@ -5,7 +5,7 @@ import { formatted, make } from '../../../web/browser/dom.ts';
 
 export type Part = Node | string;
 
-/** Input of a view: the words after its name in the address, the query, and the operator. */
+/** The input of a view: the words after its name in the address, the query, and the operator. */
 export interface Asked {
   readonly words: readonly string[];
   readonly query: URLSearchParams;
@@ -19,12 +19,12 @@ export interface Asked {
 /** Content of a view. */
 export interface Shown {
   readonly title: string;
-  /** A player's name, shown in front of the title. */
+  /** A player's name, which is shown before the title. */
   readonly name?: string | undefined;
   readonly parts: readonly Part[];
 }
 
-/** The zone in which the page shows and takes times: UTC, or that of the browser. Addresses always have UTC. */
+/** The time zone in which the page shows times and people type them: UTC, or the zone of the browser. Addresses always have UTC. */
 let isLocal = false;
 
 export function showLocalTimes(local: boolean): void {
@@ -34,13 +34,13 @@ export function showLocalTimes(local: boolean): void {
 /** `UTC`, or the zone of the browser, such as `Europe/Berlin`. */
 export const zoneName = (local = isLocal): string => (local ? Intl.DateTimeFormat().resolvedOptions().timeZone : 'UTC');
 
-/** A time in the zone of the page, to the second, as an input of a time takes it: `2026-11-22T12:00:00`. */
+/** A time in the time zone of the page, to the second, in the form of an input for times: `2026-11-22T12:00:00`. */
 export function zonedTime(at: Date): string {
   const shifted = isLocal ? at.getTime() - at.getTimezoneOffset() * 60_000 : at.getTime();
   return new Date(shifted).toISOString().slice(0, 19);
 }
 
-/** The time that an input in the zone of the page has. Undefined: none. */
+/** The time that a person has typed in the time zone of the page. Undefined: none. */
 export function timeTyped(text: string): Date | undefined {
   const at = new Date(isLocal || text === '' ? text : `${text}Z`);
   return Number.isNaN(at.getTime()) ? undefined : at;
@@ -109,7 +109,7 @@ export function listed<Row>(
 
 export const coins = (count: number): string => formatted(count);
 
-/** A link within the console. The words are encoded, although ids of the service would not need it. */
+/** A link within the console. The words are encoded, although ids of the service do not need it. */
 export function link(words: readonly string[], text: string, query: Readonly<Record<string, string>> = {}): HTMLAnchorElement {
   return make('a', { href: hashOf(words, query), textContent: text });
 }
@@ -127,7 +127,7 @@ export const accountLink = (id: string | undefined): Part => {
 
 let reachesAccounts = true;
 
-/** A key of one game reaches no account, so no account is a link. */
+/** A key of one game cannot reach accounts, so it gets no links to accounts. */
 export function drawFor({ game }: Operator): void {
   reachesAccounts = game === undefined;
 }
@@ -142,7 +142,7 @@ export function section(title: string, ...parts: readonly Part[]): HTMLElement {
   return made;
 }
 
-/** A list of facts; facts without a value are left out. */
+/** A list of facts. Facts without a value are left out. */
 export function facts(pairs: readonly (readonly [name: string, value: Cell | Node])[]): HTMLElement {
   const rows = pairs
     .filter(([, value]) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0))
@@ -161,7 +161,7 @@ export function table(
 ): HTMLElement {
   if (rows.length === 0) return make('p', { className: 'none', textContent: none });
   const isNumber = columns.map((name) => name.startsWith('#'));
-  // The column of buttons has no name, and must not get an empty header cell.
+  // The column of buttons has no name, so it must not get an empty header cell.
   const heads = columns.map((name, index) =>
     name === ''
       ? make('td')
@@ -186,13 +186,13 @@ export function nameOperators(operators: readonly { readonly id: string; readonl
   operatorNames = new Map(operators.map(({ id, name }) => [id, name]));
 }
 
-/** The operator of an entry, with the name: `anna (6h6uhn9b)`. */
+/** The operator of an entry, by id and name: `anna (6h6uhn9b)`. */
 export function operatorText(by: string): string {
   const name = operatorNames.get(by);
   return name === undefined ? by : `${name} (${by.replace(/^\w+:/, '')})`;
 }
 
-/** Whether the ticket was used before, so that nothing changed. */
+/** Whether the ticket had been used before, so that nothing changed. */
 export const isReplay = ({ outcome }: LogEntry): boolean => outcome?.['replayed'] === 'yes';
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -208,7 +208,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * An entry of the log, one fact per line, so that a dialog shows all of it.
+ * An entry of the log, with one fact per line, so that a dialog can show the whole entry.
  * @param typed text that the operator typed and the log does not keep
  */
 export function logFacts(entry: LogEntry, typed: readonly (readonly [string, string])[]): HTMLElement {
@@ -253,12 +253,12 @@ export function field(label: string, input: HTMLElement, hint = ''): HTMLLabelEl
 export const marked = (label: string, { required }: HTMLInputElement | HTMLSelectElement): string =>
   required ? `${label} (required)` : label;
 
-/** The element in which the form that opened a view shows a refusal of that view. */
+/** The place in a form for the refusal of a view: the form that opened the view shows it. */
 export const asking: { said: HTMLElement | undefined } = { said: undefined };
 
 type Field = readonly [label: string, input: HTMLInputElement | HTMLSelectElement];
 
-/** A form that leads to another address. If the view there is refused, the form stays with the typed text. */
+/** A form that leads to another address. If that view is refused, the form stays with the typed text. */
 export function addressForm(fields: readonly Field[], addressOf: () => string, ...more: readonly Part[]): HTMLFormElement {
   const said = alertOf('');
   const form = make(
@@ -285,10 +285,12 @@ export function addressForm(fields: readonly Field[], addressOf: () => string, .
   return form;
 }
 
-const KEPT = 'Find an installId by the search above: it is a secret, and addresses stay in the history of browsers.';
+const KEPT = 'Find an installId with the search above: it is a secret, and addresses stay in the history of browsers.';
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** Whether a text may be an installId, which must not get into an address. The key of a ledger entry is often a UUID too. */
+/**
+ * Whether a text may be an installId, which must not get into an address. The `key` of a ledger entry is often a UUID too, but no secret.
+ */
 function isSecret({ name, value }: HTMLInputElement | HTMLSelectElement): boolean {
   const text = value.trim();
   if (text === '' || name === 'key') return false;
@@ -305,7 +307,7 @@ export function select(name: string, value: string, options: readonly (readonly 
   return made;
 }
 
-/** A text that the operator has to read before going on. */
+/** A text that the operator has to read before doing anything else. */
 export function alertOf(text: string): HTMLElement {
   const made = make('p', { className: 'problem', textContent: text });
   made.setAttribute('role', 'alert');

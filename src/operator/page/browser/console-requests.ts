@@ -5,9 +5,12 @@ import { whyOf } from './console-sign-in.ts';
 import { requests as shown } from '../../shown/shown-requests.ts';
 import { make } from '../../../web/browser/dom.ts';
 
-/** Requests for the yes of a second person: open ones with the answers that the operator may give, and those of the last days. */
+/**
+ * Requests for the approval of a second person: open requests with the answers that the operator may give, and the requests of the last
+ * days.
+ */
 export async function requestsView(asked: Asked): Promise<Shown> {
-  // Another person may have signed in for the first time since this one did.
+  // Another person may have signed in for the first time after this operator did.
   const [{ requests }, { operators }] = await Promise.all([
     call('/console/requests', { signal: asked.signal }),
     call('/console/operators', { signal: asked.signal }),
@@ -37,12 +40,12 @@ export async function requestsView(asked: Asked): Promise<Shown> {
   };
 }
 
-/** To which the tab leads in which the operator has proved the identity. */
+/** The view for the tab in which the operator has proved the identity. */
 export async function confirmedView(): Promise<Shown> {
-  return { title: 'It is you', parts: [make('p', { className: 'lead', textContent: 'Close this tab, and go on in the other one.' })] };
+  return { title: 'It is you', parts: [make('p', { className: 'lead', textContent: 'Close this tab, and go on in the other tab.' })] };
 }
 
-/** To which a sign-in leads that failed in a browser with a session. */
+/** The view after a failed sign-in, in a browser that has a session. */
 export async function whyView({ words: [word = ''] }: Asked): Promise<Shown> {
   return { title: 'That did not work', parts: [make('p', { className: 'lead', textContent: whyOf(word) })] };
 }

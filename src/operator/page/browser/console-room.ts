@@ -73,7 +73,7 @@ export async function roomView(asked: Asked): Promise<Shown> {
   };
 }
 
-/** Name, data and state come from users, so they are shown as text. */
+/** Names, data and the state come from users, so they are shown as plain text. */
 function stateOf(room: Answer): HTMLElement[] {
   return [
     facts(roomFacts(room)),

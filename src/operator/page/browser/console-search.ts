@@ -31,14 +31,14 @@ export async function searchFrom(typed: string): Promise<string> {
   if (nextCursor !== undefined || keys.length > 0) return hashOf(['found']);
   if (rooms.length === 1) return hashOf(['rooms', rooms[0].code]);
   const [{ foundBy, via } = {} as Answer] = accounts;
-  // If a name only begins with the text or contains it, the operator has to decide whether this player is meant.
+  // If a name only begins with the text or contains it, the operator has to decide whether it is the right player.
   if (foundBy === 'name' && via.name.toLowerCase() !== who.replace(/^name: */, '').toLowerCase()) return hashOf(['found']);
   if (accounts.length === 1) return hashOf(['accounts', accounts[0].accountId]);
   const [purchase] = purchases;
   return accounts.length === 0 && purchase?.kind === 'coins' ? hashOf(['purchases', purchase.purchase]) : hashOf(['found']);
 }
 
-/** The list of hits, if there are several or none. */
+/** The list of hits, if there are several hits or none. */
 export async function foundView({ again }: Asked): Promise<Shown> {
   if (last === undefined)
     return { title: 'Found', parts: [make('p', { className: 'lead', textContent: 'Search again: the text that you typed is not kept.' })] };
@@ -72,7 +72,7 @@ export async function foundView({ again }: Asked): Promise<Shown> {
   };
 }
 
-/** What it may mean that nobody was found, and what to do. */
+/** The possible reasons why nobody was found, and the next steps. */
 function whyNobody(who: string): string {
   if (!/^(order:|purchase:|GPA\.)/i.test(who) && !/^\d{15,16}$/.test(who)) return 'Try another id or name of the user.';
   return (

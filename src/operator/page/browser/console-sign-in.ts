@@ -3,8 +3,8 @@ import { field, type Shown } from './console-parts.ts';
 import { make, onPress, onSubmit } from '../../../web/browser/dom.ts';
 
 /**
- * The key is in this field until it is sent, and nowhere else in the browser. It is not a password field, because browsers offer to save
- * passwords; the style sheet hides the letters.
+ * The key is in this field until it is sent, and in no other place of the browser. It is not a password field, because browsers offer to
+ * save passwords; the style sheet hides the letters.
  */
 export function keyInput(): HTMLInputElement {
   return make('input', {
@@ -18,11 +18,11 @@ export function keyInput(): HTMLInputElement {
   });
 }
 
-/** The label when the key is asked for again. The same forms have other keys, for example of an event. */
+/** The label for the field in which the key is typed again. The same forms also show other keys, for example the key of an event. */
 export const SIGN_IN_KEY = 'Your sign-in key (coinop_sk_…)';
 
 /**
- * Confirms the key, typed once more before a change that cannot be undone.
+ * Confirms an operator who types the key once more before a change that cannot be undone.
  * @throws Failed
  */
 export async function confirmKey(key: HTMLInputElement): Promise<void> {
@@ -37,7 +37,7 @@ export async function confirmKey(key: HTMLInputElement): Promise<void> {
   }
 }
 
-/** How an operator proves the identity once more, before a change that cannot be undone. */
+/** How operators prove their identity once more, before a change that cannot be undone. */
 export interface Proof {
   readonly part: HTMLElement;
   /** For the focus. */
@@ -46,7 +46,7 @@ export interface Proof {
   readonly confirm: () => Promise<void>;
 }
 
-/** By the key, or at the provider of the sign-in, which opens in another tab. */
+/** By the key, or at the provider of the sign-in. The provider opens in another tab. */
 export function proofOf({ provider }: Operator): Proof {
   if (provider === undefined) {
     const key = keyInput();
@@ -56,7 +56,7 @@ export function proofOf({ provider }: Operator): Proof {
   said.setAttribute('role', 'status');
   const open = make('button', { type: 'button', textContent: `Prove at ${provider} that it is you` });
   onPress(open, async () => {
-    // Opened before the answer, because browsers open a tab only right after a press.
+    // The tab is opened before the answer arrives, because browsers allow this only right after a press.
     const tab = window.open('about:blank');
     try {
       const { address } = await call('/console/sign-in', { body: { provider, confirm: true } });
@@ -76,7 +76,7 @@ export function proofOf({ provider }: Operator): Proof {
   return { part: make('div', { className: 'row' }, open, said), first: open, confirm };
 }
 
-/** Whether the browser kept the cookie of the sign-in. @throws Failed that says why not */
+/** Checks whether the browser kept the cookie of the sign-in. @throws Failed that says why not */
 async function checkCookie(): Promise<void> {
   try {
     await call('/console/session');
@@ -84,7 +84,7 @@ async function checkCookie(): Promise<void> {
     if (!(error instanceof Failed) || error.code !== 'server_only') throw error;
     const why =
       location.protocol === 'http:'
-        ? 'In production it is sent over https only, and this page came over http: open it over https.'
+        ? 'In production the cookie is sent over https only, but this page came over http: open it over https.'
         : 'Let it keep cookies of this site.';
     throw new Failed('no_cookie', `The key is right, but the browser did not keep the cookie of the sign-in. ${why}`);
   }
@@ -94,14 +94,14 @@ const WHY: Readonly<Record<string, string>> = {
   stale: 'That sign-in was not begun in this browser, was used before, or took longer than ten minutes. Sign in again.',
   denied: 'The provider did not sign you in.',
   away: 'The provider does not answer. Try again in a moment.',
-  bad_token: 'The answer of the provider does not verify. The log of the service says why.',
+  bad_token: 'The answer of the provider is not valid. The log of the service says why.',
   no_group: 'You are in no group that has a role here. Ask an administrator of your provider.',
   other_person: 'That was another person than the one who is signed in here. Nothing was confirmed.',
-  not_fresh: 'The provider did not ask you to sign in anew, so nothing was confirmed.',
+  not_fresh: 'The provider did not ask you to sign in again, so nothing was confirmed.',
   ended: 'The session of the console has ended. Sign in again.',
 };
 
-/** Why the sign-in at a provider has failed, by the word in the address to which the service sent the browser. */
+/** The reason why the sign-in at a provider has failed, by the word in the address to which the service has sent the browser. */
 export const whyOf = (word: string): string => (Object.hasOwn(WHY, word) ? WHY[word]! : '');
 
 /** How operators sign in: at a provider of CONSOLE_SIGN_IN, or with a key. @param signedIn called with the operator who signed in by a key */
@@ -135,7 +135,7 @@ function keyView(signedIn: (operator: Operator) => void, why: string): Shown {
   const form = make(
     'form',
     { className: 'stack' },
-    field('Your key', key, 'It begins with coinop_sk_. You are signed in for an hour; the key is not kept in this browser.'),
+    field('Your key', key, 'The key begins with coinop_sk_. You are signed in for an hour, and this browser does not keep the key.'),
     make('button', { type: 'submit', className: 'primary', textContent: 'Sign in' }),
     said,
   );

@@ -15,7 +15,7 @@ export async function webhooksView(asked: Asked): Promise<Shown> {
 const TRIES = 20;
 const BETWEEN_TRIES_MS = 500;
 
-/** After a repetition the view is shown again once it has the outcome, which a process of the service needs a moment for. */
+/** After a repetition the view is shown again once the outcome is known. A process of the service needs a moment for it. */
 function repeating(id: string, event: string, asked: Asked): Asked {
   const since = Date.now();
   const again = async (): Promise<void> => {

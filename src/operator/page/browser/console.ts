@@ -91,7 +91,7 @@ async function show(): Promise<void> {
   }
 }
 
-/** Whether an error ends the session, or is a fault of the page. */
+/** Whether an error ends the session, or comes from a fault of the page. */
 const isEnd = (error: unknown): boolean => !(error instanceof Failed) || error.isSignedOut;
 
 function fail(error: unknown): void {
@@ -108,7 +108,7 @@ function decoded(word: string): string {
   }
 }
 
-/** Marks the link of the place that is shown. */
+/** Marks the link to the view that is shown. */
 function markPlace(name: string): void {
   for (const place of byId('bar').querySelectorAll('nav a'))
     if (place.getAttribute('href') === hashOf([name])) place.setAttribute('aria-current', 'page');
@@ -124,7 +124,7 @@ function put({ title, name, parts }: Shown): void {
   main.replaceChildren(heading, ...parts);
   main.removeAttribute('aria-busy');
   document.title = `${name === undefined ? '' : `${name} · `}${title} · Console`;
-  // Focus moves to a new view, where a screen reader then begins. A refreshed view keeps the focus.
+  // The focus moves to a new view, where a screen reader then begins. A refreshed view keeps the focus.
   if (isNew) heading.focus();
 }
 
@@ -135,7 +135,7 @@ function signedOut(why = ''): void {
   operator = undefined;
   byId('bar').replaceChildren();
   void signInView(signedIn, why).then((shown) => {
-    // The operator may have signed in meanwhile, in another tab.
+    // The operator may have signed in since, in another tab.
     if (operator !== undefined) return;
     put(shown);
     main.querySelector<HTMLElement>('input, .primary')?.focus();
@@ -150,7 +150,7 @@ function signedIn(who: Operator): void {
       ({ operators }) => nameOperators(operators),
       () => {},
     );
-  // At the end of the session the page hides its data, even if nobody is in front of it.
+  // At the end of the session the page hides its data, even if nobody is using it.
   if (who.endsAt !== undefined)
     end = setTimeout(() => signedOut('Your session has ended: sign in again.'), Date.parse(who.endsAt) - Date.now());
   byId('bar').replaceChildren(...bar(who));
@@ -181,7 +181,7 @@ function bar(who: Operator): Node[] {
     } catch (error) {
       if (isEnd(error)) return fail(error);
       said.textContent = (error as Error).message;
-      // What is shown would seem to be what was found.
+      // The view that is still shown would look like the result of the search.
       shownBy.abort();
       history.replaceState(undefined, '', hashOf(['found']));
       put({ title: 'Nothing was found', parts: [make('p', { className: 'lead', textContent: (error as Error).message })] });
@@ -217,7 +217,10 @@ function bar(who: Operator): Node[] {
   return [form, said, nav, make('p', { className: 'hint' }, make('bdi', { textContent: who.name }), ` (${who.role}) `, zone(), out)];
 }
 
-/** Tells UTC and the zone of the browser apart, in which all times of the page are then shown and typed. */
+/**
+ * Lets the operator choose between UTC and the time zone of the browser. The page shows all times in the chosen zone, and people type them
+ * in it.
+ */
 function zone(): HTMLElement {
   const made = make('select', { name: 'zone' }, make('option', { value: 'utc', textContent: 'UTC' }));
   if (zoneName(true) !== 'UTC') made.append(make('option', { value: 'local', textContent: zoneName(true) }));
