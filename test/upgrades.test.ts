@@ -172,7 +172,7 @@ describe('the commands of the next version', () => {
       expect(versionFinding((await run('doctor.ts', ['--json'], settings)).out)).toMatchObject({
         level: 'note',
         text: `The data has version ${version}, and this coinop writes version ${NEXT}.`,
-        cost: 'The next start upgrades it, and coin operations are 503 until then.',
+        cost: 'The next start upgrades the data, and coin operations get 503 until then.',
       });
       const audit = await run('audit.ts', [], settings);
       const text = `The version of the data is "${version}", but this coinop writes version ${NEXT}. Start the service: it upgrades older data.`;

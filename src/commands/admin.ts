@@ -50,7 +50,7 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
   const work = command!.plan({ ...input, words });
   const { readsWith } = command!;
   const isRead = command!.changes !== true || (readsWith !== undefined && input.flags[readsWith] !== undefined);
-  if (!isRead && !yes && !canAsk()) throw new Failure('This command changes data: run it in a terminal, where it asks you, or add --yes.');
+  if (!isRead && !yes && !canAsk()) throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
   const silent = pino({ level: 'silent' });
   const config = readConfig(Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]])));
   const { connections, scripts, now, degraded, close } = await unlessStopped(

@@ -120,7 +120,7 @@ describe('an audit that does not finish', () => {
     expect(JSON.parse(ended.out)).toMatchObject({ isComplete: false, failure: expect.stringContaining('SIGTERM'), findings: [], drift: 0 });
     const away = await interrupted([], settings, () => redis.stop());
     expect([away.code, away.out]).toEqual([2, expect.stringMatching(/^Not complete\. Audited /)]);
-    expect(away.error).toMatch(/^coinop audit: Redis closed the connection before the end: nothing is proven\./);
+    expect(away.error).toMatch(/^coinop audit: Redis closed the connection before the end, so the audit proves nothing\./);
   });
 
   test('SIGINT ends the Redis that it started', async () => {

@@ -124,7 +124,7 @@ describe('an account shows', () => {
     });
     expect((await read(`/accounts/${accountId}?at=${before}`)).body.balanceAt).toEqual({ at: before, balanceCoins: 30 });
     expect((await read(`/accounts/${accountId}/explain`)).body.because).toContain(
-      'The account owes 20 coins: they were bought, spent and refunded. Coins that come in pay the debt first.',
+      'The account owes 20 coins, which were bought, spent and refunded. Coins that come in pay the debt first.',
     );
     const adjust = async (coins: number, key: string) => (await change(`/accounts/${accountId}/adjust`, { coins, key })).body;
     expect((await adjust(-1, 'a')).error).toMatchObject({

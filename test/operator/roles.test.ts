@@ -108,7 +108,7 @@ describe('every operation', () => {
         else
           expect([role, body.error]).toEqual([
             role,
-            { code: 'forbidden', message: `This needs the role ${least}, and the key has the role ${role}.`, role: least },
+            { code: 'forbidden', message: `This needs the role ${least}, but the key has the role ${role}.`, role: least },
           ]);
       }
     },

@@ -306,7 +306,7 @@ describe('on a service', () => {
     const open = await launch(settings);
     const found = (await diagnose(open)).findings.map(({ level, kind, text }) => [level, kind, text]);
     expect(found).toEqual([
-      ['warning', 'open_metrics', `Everybody can read the figures at ${url}/metrics: it answered.`],
+      ['warning', 'open_metrics', `Everybody can read the metrics at ${url}/metrics: it answered.`],
       ['warning', 'open_admin', `Everybody can call the operator's paths at /v1/admin with a key: ${url}/v1/admin/log answered.`],
       ['warning', 'open_console', `Everybody can open the console at /console and sign in with a key: ${url}/console answered.`],
     ]);

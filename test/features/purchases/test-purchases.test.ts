@@ -148,7 +148,7 @@ describe.each(STORES)('a test subscription of %s', (store) => {
     expect(await subscriptionOf(installId)).toMatchObject({ subscribed: false, state: 'expired' });
     expect((await subscriptionOf(other)).subscribed).toBe(true);
     const { body } = await service.get(`/v1/admin/accounts/${accountIdOf(installId)}/explain`, { bearer: operator.token });
-    expect(body.because).toContain('The purchase of premium is a test: nobody paid for it, and TEST_PURCHASES says what it gives.');
+    expect(body.because).toContain('The purchase of premium is a test: nobody paid for it. TEST_PURCHASES decides what it gives.');
   });
 
   test('is refused where the service takes none, and one that was recorded ends there', async () => {

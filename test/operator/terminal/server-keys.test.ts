@@ -65,7 +65,7 @@ describe('keys', () => {
     expect([role, scopes]).toEqual(['support', ['admin']]);
     const withKey = (words: string[], key: string = token) => runAdmin(words, { ...settings, OPERATOR_KEY: key });
     const nobody = ['A'.repeat(22), '--reason', 'test', '--yes'];
-    const refusal = (least: string) => `coinop admin: This needs the role ${least}, and the key has the role support. Nothing was changed`;
+    const refusal = (least: string) => `coinop admin: This needs the role ${least}, but the key has the role support. Nothing was changed`;
     for (const [words, least] of [
       [['keys', 'list'], 'admin'],
       [['data', 'accept', '--yes'], 'admin'],

@@ -271,9 +271,9 @@ export const mistakes: readonly Mistake[] = [
     name: 'foreign-key-confirms',
     file: 'src/operator/page/session.ts',
     before:
-      `    if (held.keyId !== key.id) return refuse('forbidden', { message: 'This is not the key with which you signed in.' });\n` +
+      `    if (held.operator !== key.id) return refuse('forbidden', { message: 'This is not the key with which you signed in.' });\n` +
       `    const confirmedUntil = await consoleSessions.confirm(key.id, held);\n`,
-    after: `    const confirmedUntil = await consoleSessions.confirm(held.keyId, held);\n`,
+    after: `    const confirmedUntil = await consoleSessions.confirm(held.operator, held);\n`,
     harm: 'In the session of another operator any key confirms changes that cannot be undone.',
     hints: ['test/operator/page/', 'test/operator/'],
   },
