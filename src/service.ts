@@ -33,7 +33,7 @@ export interface Service {
   /** The metrics of all workers together, in the Prometheus text format. */
   metricsText(): Promise<string>;
   readonly connections: RedisConnections;
-  /** The connection to a single Redis. For tests and the bench; on a Cluster do not use `redis` and `link`. */
+  /** The connection to a single Redis. For tests and the bench. Do not use `redis` and `link` on a Cluster. */
   readonly redis: Redis;
   readonly link: ScriptLink;
   /** The check behind `/ready`. For tests. */
@@ -46,8 +46,8 @@ export interface Service {
 }
 
 /**
- * How long a start waits for the secret of the ledgers, in milliseconds. An upgrade of the data may take minutes; the service is not ready
- * then.
+ * How long the start of a process waits for the secret of the ledgers, in milliseconds. An upgrade of the data may take minutes, in which
+ * the service is not ready.
  */
 const SECRET_WAIT_MS = 5000;
 
@@ -56,11 +56,11 @@ const SECRET_WAIT_MS = 5000;
  * @throws SettingError for bad settings, a taken port, or a database that Redis refuses
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
-  // The settings are checked before anything connects, so that a refused start leaves no connection or timer behind. After a later failure
-  // main.ts ends the process.
+  // The settings are checked before anything connects, so that a refused start leaves no connection or timer behind. If something fails
+  // later, main.ts ends the process.
   const problems = settingProblems(config);
   if (problems.length > 0) throw new SettingError(problems.join('\n'));
-  // Only the primary process warns, so that each warning is logged once and not by every worker.
+  // Only the primary process warns. So each warning is logged once, and not by every worker.
   if (options.shared !== true) warnOfSettings(config, options.log);
 
   const doors = await openDoors(config);
@@ -110,12 +110,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
   const admission = admissionOf(config, options.reservations, services.monotonic);
   const server = serverOf(config, admission, services, options, doors.sandbox?.endpoints);
-  // States of lost data are no longer true: watchers have to connect again, and are refused until an operator accepts the data.
+  // After a loss of data the known states no longer hold. So watchers have to connect again, and are refused until an operator accepts the
+  // data.
   data.on('lost', () => topics.endAll());
   await opened;
   const waitMs = Math.max(SECRET_WAIT_MS, options.redisDeadlineMs ?? 0);
   await within(waitMs, data.check(), () => {});
-  // While Redis or the Cluster is away, `read` returns at once, and reads the secret once Redis is back.
+  // While Redis or the Cluster is unreachable, `read` returns at once, and reads the secret as soon as Redis answers again.
   await within(waitMs, Promise.all([keySecret.read(), serverKeys.read()]), () => {});
   await within(waitMs, providerNames.check(), () => {});
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);

@@ -11,7 +11,7 @@ import { checkStores } from './stores/stores.ts';
 export function settingProblems(config: Config): string[] {
   const { REQUIRE_INSTALL_PROOF } = config;
   const { problems, provesInstalls } = checkStores(config);
-  // A problem of the app store's settings may be the reason why installs cannot be proven: then only that problem is reported.
+  // A problem of the app store's settings may be the reason why installs cannot be proven. In this case only that problem is reported.
   const isUnprovable = REQUIRE_INSTALL_PROOF.length > 0 && problems.length === 0 && !provesInstalls;
   return [
     ...problems,
@@ -28,8 +28,8 @@ export function settingProblems(config: Config): string[] {
 }
 
 /**
- * Logs whether clients or only servers can credit coins, and warns of valid settings that are probably a mistake in production: the sample
- * catalogue, the sandbox store, an app store that is not configured.
+ * Logs whether clients or only servers can credit coins. Warns of valid settings that are probably a mistake in production: the sample
+ * catalogue, the sandbox store, an app store without settings.
  */
 export function warnOfSettings(config: Config, log: Logger): void {
   const { production, STORE, CATALOGUE_FILE } = config;

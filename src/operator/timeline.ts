@@ -33,7 +33,7 @@ const Moment = z
 
 type Moment = z.output<typeof Moment>;
 
-/** A part of the moments, and the time before which older ones may be missing. */
+/** Some of the moments, and the time before which older moments may be missing. */
 interface Source {
   readonly moments: readonly Moment[];
   readonly missingBefore?: string | undefined;
@@ -74,7 +74,7 @@ export const showTimeline = operation({
     const { accountId, movedFrom, standing } = account;
     const [span, limit] = [spanOf(times), limitOf(most)];
     const wants = (one: Moment['kind']): boolean => kind === undefined || kind === one;
-    // One after the other: together they would be one batch, and Redis would serve nobody else for 20 ms.
+    // The sources are read one after the other. Together they would be one batch, and Redis would serve nobody else for 20 ms.
     const owners = [accountId, ...standing.guests.map(({ id }) => id)];
     const sources = [
       wants('coins') ? await coinsOf(accountId, span, limit, services) : NOTHING,
@@ -82,17 +82,17 @@ export const showTimeline = operation({
       wants('event') ? await eventsOf(owners, span, services) : NOTHING,
       kind === undefined || !['coins', 'operator', 'event'].includes(kind) ? await factsOf(asked, services, operator) : NOTHING,
     ];
-    // Up to this time each source has told all.
+    // Back to this time every source has given all its moments.
     const whole = sources.reduce((latest, { missingBefore = '' }) => (missingBefore > latest ? missingBefore : latest), '');
     const all = sources
       .flatMap(({ moments }) => moments)
       .filter((moment) => wants(moment.kind) && isIn(span, moment.at) && moment.at >= whole)
       .toSorted((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0));
-    // Moments of one millisecond stay on one page, because the next one begins before it.
+    // Moments of the same millisecond stay on one page, because the next page begins before this millisecond.
     const last = all[limit - 1]?.at;
     const moments = last === undefined ? all : all.filter(({ at }) => at >= last);
     const next = moments.length < all.length ? last : whole === '' ? undefined : whole;
-    // The log of events may have some that are newer than the end of the span: the next page begins earlier in any case.
+    // The log of events may have moments that are newer than the end of the span. The next page begins earlier in any case.
     const nextTo = next === undefined ? undefined : new Date(Math.min(Date.parse(next), (span.to ?? Infinity) - 1)).toISOString();
     return { reply: { accountId, movedFrom, moments, ...(nextTo === undefined ? {} : { nextTo }) } };
   },
@@ -130,10 +130,10 @@ async function actsOf(
   return { moments, missingBefore: next === undefined ? undefined : (moments.at(-1)?.at ?? isoOf(spanOf(times).to)) };
 }
 
-/** Most events of the account that one page reads, those of coins included. */
+/** The most events of the account that one page reads, those of coins included. */
 const MOST_EVENTS = 500;
 
-/** Without events of coins: the ledger has them, with more figures. */
+/** Events of coins are left out, because the ledger has them with more figures. */
 async function eventsOf(owners: readonly string[], { from, to }: Span, { events: log }: OperatorServices): Promise<Source> {
   if (log === undefined) return NOTHING;
   const before = to === undefined ? undefined : await log.positionAfter(to);

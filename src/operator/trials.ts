@@ -32,13 +32,13 @@ const linkTrial = defineScript({
 
 const Input = z.object({
   device: DeviceId.meta({ description: 'A deviceId, or the hash of one, which `accounts show` has.' }),
-  account: Account.optional().meta({ description: 'An account that is linked to this device or to none: its trial changes too.' }),
+  account: Account.optional().meta({ description: 'An account that is linked to this device or to no device: its trial changes too.' }),
   reason: Reason,
 });
 
 const Reply = z.object({
   device: z.string().meta({ description: 'The hash of the deviceId.' }),
-  // Without the id of `TrialReply`, because generated clients would define that name twice.
+  // This shape has no id, unlike `TrialReply`, because generated clients would define that name twice.
   trial: z.object(TrialReply.shape),
   startedBefore: z.iso.datetime(),
   accountId: AccountId.optional().meta({ description: 'The account whose trial changed too.' }),
@@ -143,7 +143,7 @@ const noRestart = () => refuse('no_trial', { message: 'There is no restart to ta
 
 const otherDevice = (): Refusal => invalid('account', 'Has the trial of another device');
 
-/** The hash of the device that a text names. Undefined for a device without a trial. */
+/** The hash of the device that an operator's text stands for. Undefined for a device without a trial. */
 async function deviceNamed(text: string, { scripts }: OperatorServices): Promise<string | undefined> {
   for (const hash of /^[\w-]{22}$/.test(text) ? [text, deviceHash(text)] : [deviceHash(text)])
     if ((await scripts.run(statusScript, { holder: trialKeys.device(hash) }, {}))[0] === 'started') return hash;

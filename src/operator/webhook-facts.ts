@@ -33,13 +33,13 @@ export const Webhook = z
     disabledAt: z.iso.datetime().optional(),
     oldSecretsUntil: z.iso.datetime().optional().meta({ description: 'Until then an old secret signs too.' }),
     waitingAccounts: z.number().int().meta({ description: 'Accounts whose event failed and that wait for the next attempt.', example: 0 }),
-    delivering: z.boolean().meta({ description: 'Whether a process of the service delivers its events.', example: true }),
+    delivering: z.boolean().meta({ description: 'Whether a process of the service delivers the events of this webhook.', example: true }),
     lagSeconds: z.number().int().optional().meta({
       description:
         'Only in lists and when shown: age of the oldest event that it has not received, without those of accounts that wait. Left out with EVENTS=off.',
       example: 0,
     }),
-    lastDeliveredAt: z.iso.datetime().optional().meta({ description: 'Likewise: start of the last successful attempt.' }),
+    lastDeliveredAt: z.iso.datetime().optional().meta({ description: 'In lists and when shown: start of the last successful attempt.' }),
     lastFailure: z
       .object({
         at: z.iso.datetime(),
@@ -51,9 +51,11 @@ export const Webhook = z
       })
       .optional()
       .meta({
-        description: 'Likewise: the last failed attempt, with the first characters of the answer and the time of the next attempt.',
+        description: 'In lists and when shown: the last failed attempt, with the first characters of the answer and the time of the next.',
       }),
-    failing: z.boolean().optional().meta({ description: 'Likewise: accounts wait after failures, or the last attempt has failed.' }),
+    failing: z.boolean().optional().meta({
+      description: 'In lists and when shown: accounts wait after failures, or the last attempt has failed.',
+    }),
   })
   .meta({ id: 'Webhook' });
 
@@ -74,7 +76,7 @@ export const Delivery = z
           'dropped the event before it was delivered.',
         example: 'timeout',
       }),
-    answer: z.string().optional().meta({ description: 'The first 200 characters of an answer that is no success.' }),
+    answer: z.string().optional().meta({ description: 'The first 200 characters of an answer that does not mean success.' }),
     nextAt: z.iso
       .datetime()
       .optional()
@@ -102,7 +104,7 @@ export function recordOf(id: string, { url, types, createdAt, disabled, secrets 
   };
 }
 
-/** With the figures that operators need first: how far it is behind, and the last failure. */
+/** Adds the figures that operators need first: how far the webhook is behind, and the last failure. */
 export async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorServices): Promise<z.input<typeof Webhook>> {
   const { cursor } = hook;
   const [{ delivered, failed }, page] = await Promise.all([
@@ -113,7 +115,7 @@ export async function shownWhole(hook: ListedHook, { hooks, events, now }: Opera
   const lagSeconds = oldest === undefined ? 0 : Math.max(0, Math.round((now() - Date.parse(oldest.at)) / 1000));
   return {
     ...shownHook(hook),
-    // One read may not find an event of a rare type in a long log. The lag is unknown then.
+    // If an event type is rare, one read may not find an event in a long log. The lag is unknown then.
     ...(page === undefined || (oldest === undefined && !page.isEnd) ? {} : { lagSeconds }),
     ...(delivered === undefined ? {} : { lastDeliveredAt: isoTime(delivered.at)! }),
     ...(failed === undefined
@@ -128,7 +130,7 @@ export async function shownWhole(hook: ListedHook, { hooks, events, now }: Opera
   };
 }
 
-/** The lag of a hook whose position is ahead of the log is unknown. */
+/** If the position of a webhook is ahead of the log, its lag is unknown. */
 function nothingAhead(error: unknown): undefined {
   if (!(error instanceof AheadOfLog)) throw error;
 }

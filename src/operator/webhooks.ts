@@ -17,15 +17,15 @@ const Types = z
   .array(z.enum(EVENT_TYPES, { error: `Must be types of events: ${EVENT_TYPES.join(', ')}` }))
   .min(1)
   .max(EVENT_TYPES.length)
-  .meta({ description: 'Types of the events that are sent. Left out: all.', example: ['coins.changed', 'account.deleted'] });
+  .meta({ description: 'Types of the events that are sent. Left out: all types.', example: ['coins.changed', 'account.deleted'] });
 
 /** Minutes of 30 days. */
 const MOST_OVERLAP_MINUTES = 43_200;
 
-/** A day, so that there is time to give the new secret to all receivers. */
+/** The default is a day, so that there is time to give the new secret to all receivers. */
 const OVERLAP_MINUTES = 1440;
 
-const NOT_RELAYED = 'No process carries events: EVENTS is off, or the service does not run. Until it runs with EVENTS=on, nothing is sent.';
+const NOT_RELAYED = 'No process delivers events: EVENTS is off, or the service does not run. Until it runs with EVENTS=on, nothing is sent.';
 
 const exampleOf = (path: string, body: object): string =>
   `curl -s $base/v1/admin/webhooks${path} -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
@@ -89,7 +89,7 @@ export const listDeliveries = operation({
   path: '/v1/admin/webhooks/{id}/deliveries',
   operationId: 'listWebhookDeliveries',
   role: 'viewer',
-  summary: 'The last attempts to deliver events to a webhook, newest first.',
+  summary: 'The last attempts to deliver events to a webhook, the newest first.',
   description: `The last ${KEPT_ATTEMPTS} successful and the last ${KEPT_ATTEMPTS} failed attempts are kept.`,
   input: z.object({
     id: HookId,
@@ -164,7 +164,7 @@ export const rotateWebhook = hookChange({
   role: 'admin',
   handsOutSecret: true,
   summary: 'Makes a new secret for a webhook, and shows it once. For a while requests are signed with the old secret too.',
-  description: 'Secrets that an earlier rotation still lets sign end then too, or earlier at the end that it gave them.',
+  description: 'The secrets of earlier rotations, if they still sign, end at the same time, or at their own end if that is earlier.',
   fields: {
     overlapMinutes: z
       .number()
@@ -173,7 +173,7 @@ export const rotateWebhook = hookChange({
       .max(MOST_OVERLAP_MINUTES)
       .optional()
       .meta({
-        description: 'How long the old secret signs too, up to 30 days. Left out: a day.',
+        description: 'How long the old secret signs too, up to 30 days. Left out: for a day.',
         example: OVERLAP_MINUTES,
         typed: { unit: 'Minutes', label: 'Minutes', initial: String(OVERLAP_MINUTES) },
       }),
@@ -184,13 +184,13 @@ export const rotateWebhook = hookChange({
     ...secretParts(secret),
     oldSecretsUntil === undefined
       ? 'No older one signs any more.'
-      : `Older ones sign too until ${minute(oldSecretsUntil)} UTC at the latest.`,
+      : `Older secrets sign too until ${minute(oldSecretsUntil)} UTC at the latest.`,
   ],
   async plan(hook, { overlapMinutes = OVERLAP_MINUTES }, { hooks, now }) {
     const { id } = hook;
     const oldUntil = now() + overlapMinutes * 60_000;
     return {
-      // The question must not contain a time, which would differ when the question is confirmed.
+      // The question must not contain a time, because the time would differ when the operator confirms the question.
       question: `Make a new secret for ${hook.url}, and end all older ones ${overlapMinutes === 0 ? 'at once' : `in ${overlapMinutes} minutes at the latest`}?`,
       what: { url: placeOf(hook.url), overlapMinutes },
       async act() {
@@ -203,10 +203,10 @@ export const rotateWebhook = hookChange({
   },
 });
 
-export const disableWebhook = switched('disable', 'It gets no events from then on, and keeps its position.');
+export const disableWebhook = switched('disable', 'The webhook gets no events from then on, and keeps its position.');
 export const enableWebhook = switched(
   'enable',
-  'It goes on at its position: events that happened meanwhile are sent, as far as the log still has them.',
+  'The webhook continues at its position: events that happened in the meantime are sent, as far as the log still has them.',
 );
 
 function switched(verb: 'disable' | 'enable', description: string) {
@@ -215,7 +215,7 @@ function switched(verb: 'disable' | 'enable', description: string) {
     operationId: `${verb}Webhook`,
     title: verb === 'disable' ? 'Stop it' : 'Start it',
     role: 'economist',
-    summary: verb === 'disable' ? 'Stops a webhook.' : 'Restarts a webhook that an operator or the status 410 of its endpoint stopped.',
+    summary: verb === 'disable' ? 'Stops a webhook.' : 'Restarts a webhook that was stopped by an operator, or by the status 410 of its endpoint.',
     description,
     reply: z.object({ webhook: Webhook }),
     body: { reason: 'the website moves, ticket 4711' },
@@ -243,7 +243,7 @@ export const removeWebhook = hookChange({
   title: 'Remove it',
   role: 'admin',
   cannotBeUndone: true,
-  summary: 'Removes a webhook, with its secrets and its deliveries.',
+  summary: 'Removes a webhook, together with its secrets and its deliveries.',
   reply: z.object({ id: HookId }),
   body: { reason: 'the website is closed' },
   shown: ({ id }) => [`Removed ${id}.`],
@@ -264,14 +264,14 @@ export const repeatDelivery = hookChange({
   role: 'support',
   costly: true,
   summary: 'Sends one event to a webhook again, within a second or two.',
-  description: 'The event is sent outside the order of its account, even if it was given up, or if its type is not one of the webhook.',
+  description: 'The event is sent outside the order of its account. It may be an event that was given up, or have a type that the webhook does not get.',
   fields: {
     event: z.string().min(1).max(100).meta({ description: 'The id of the event: the `webhook-id` of its delivery.' }),
   },
   reply: z.object({ id: HookId, event: z.string() }),
   errors: ['event_not_found', 'webhooks_full'],
   body: { event: 'hoiwgw3emp-0-0', reason: 'the receiver lost it' },
-  shown: ({ event }) => [`The service sends ${event} again within a second or two, if it runs.`],
+  shown: ({ event }) => [`If the service is running, it sends ${event} again within a second or two.`],
   async plan(hook, { event }, { hooks, events }) {
     const { id } = hook;
     const found = events && (await findEvent(event, events));
@@ -281,7 +281,7 @@ export const repeatDelivery = hookChange({
       what: { event, account: found.event.accountId },
       async act() {
         const word = await hooks.askAgain(id, { event, position: found.position });
-        if (word === 'full') return refuse('webhooks_full', { message: 'As many events as possible wait to be sent again.' });
+        if (word === 'full') return refuse('webhooks_full', { message: 'No further event can wait to be sent again at present.' });
         return word === 'asked' ? { id, event } : refuse('webhook_not_found');
       },
     };
@@ -302,7 +302,7 @@ export const repeatFailed = hookChange({
   errors: ['webhooks_full'],
   body: { reason: 'the receiver is mended, ticket 4711' },
   shown: ({ waitingAccounts, givenUp }) => [
-    `The service tries ${waitingAccounts} waiting accounts and ${givenUp} events that were given up, within a second or two, if it runs.`,
+    `If the service is running, it tries ${waitingAccounts} waiting accounts and ${givenUp} events that were given up, within a second or two.`,
   ],
   async plan(hook, _, { hooks }) {
     const { id, waitingAccounts } = hook;
@@ -318,7 +318,7 @@ export const repeatFailed = hookChange({
       async act() {
         for (const [event, position] of [[ALL_FAILED, 0] as const, ...givenUp]) {
           const word = await hooks.askAgain(id, { event, position });
-          if (word === 'full') return refuse('webhooks_full', { message: 'As many events as possible wait to be sent again.' });
+          if (word === 'full') return refuse('webhooks_full', { message: 'No further event can wait to be sent again at present.' });
           if (word === 'none') return refuse('webhook_not_found');
         }
         return { id, waitingAccounts, givenUp: givenUp.size };
@@ -332,7 +332,7 @@ export const replayWebhook = hookChange({
   operationId: 'replayWebhook',
   title: 'Send all again',
   role: 'economist',
-  summary: 'Sends all events from a time on to a webhook again.',
+  summary: 'Sends all events since a given time to a webhook again.',
   description:
     'The webhook begins there within two seconds, and a few earlier events come too. The endpoint must recognize repeated events by ' +
     '`webhook-id`. A time after the current position of the webhook skips events.',
@@ -344,7 +344,7 @@ export const replayWebhook = hookChange({
   reply: z.object({ id: HookId, from: z.iso.datetime() }),
   errors: ['event_not_found'],
   body: { from: '2026-11-22T12:00:00Z', reason: 'the database of the website was restored' },
-  shown: ({ from }) => [`The service sends all events since ${minute(from)} UTC again, if it runs.`],
+  shown: ({ from }) => [`If the service is running, it sends all events since ${minute(from)} UTC again.`],
   async plan(hook, { from }, { hooks, events }) {
     const { id } = hook;
     if (events === undefined) return refuse('event_not_found', { message: 'There is no log of events: EVENTS is off.' });

@@ -1,6 +1,6 @@
 import { editionsFrom, type Edition } from './encoded-text.ts';
 
-/** Gives the modules of pages as browsers get them, by name, such as `home.js`. */
+/** Gives the modules of pages in the form for browsers, by names such as `home.js`. */
 export type BrowserModules = () => Promise<ReadonlyMap<string, Edition>>;
 
 /**

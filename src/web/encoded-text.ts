@@ -39,7 +39,7 @@ export function editionsFrom<Name extends string>(worker: URL, data?: () => unkn
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** The part that all declarations of endpoints have which answer with `sendEdition`. */
+/** The part that all endpoints which answer with `sendEdition` have in their declarations. */
 export const SENDS_EDITION = {
   headers: { 'if-none-match': 'The ETag of an earlier reply.' },
   /**
@@ -49,7 +49,7 @@ export const SENDS_EDITION = {
   deadlineMs: 20_000,
 } as const;
 
-/** The header `no-cache`: browsers keep a file, but ask each time whether it changed, so that a page never mixes files of two versions. */
+/** The header `no-cache`: browsers keep a file, but ask each time whether it has changed. So a page never mixes files of two versions. */
 export const ASKED_EACH_TIME = [['cache-control', 'no-cache']] as const;
 
 /**
@@ -75,7 +75,7 @@ export function sendEdition(
     : new Reply<Encoded>(plain, { headers, ...typed });
 }
 
-/** Makes a value at the first call and keeps it. If that fails, the next call tries again. */
+/** Makes a value at the first call and keeps it. If making it fails, the next call tries again. */
 export function madeOnce<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let made: Promise<Value> | undefined;
   return () =>

@@ -1,4 +1,7 @@
-/** A piece of HTML. Only the function `html` and `reference/markdown.ts` make pieces, so that any other text is escaped on its way into a page. */
+/**
+ * A piece of HTML. Pieces come only from the function `html` and from `reference/markdown.ts`, so any other text is escaped on its way into
+ * a page.
+ */
 export class Html {
   readonly text: string;
 

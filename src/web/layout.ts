@@ -3,7 +3,7 @@ import { html, type Html } from './html.ts';
 export interface PageParts {
   readonly title: string;
   readonly description: string;
-  /** The paths of the page's own style sheets, which come after the sheet of all pages. */
+  /** The paths of the page's own style sheets. They come after the style sheet that all pages share. */
   readonly styles?: readonly string[];
   /** The names of the browser modules that the page runs. Default: none. */
   readonly modules?: readonly string[];
@@ -12,7 +12,10 @@ export interface PageParts {
   readonly body: Html;
 }
 
-/** The HTML of a whole page. Nothing in it is inline or comes from another address, because the headers of `pageHeaders` forbid that. */
+/**
+ * The HTML of a whole page. The page has no inline code or style, and loads nothing from other addresses, because the headers of
+ * `pageHeaders` forbid both.
+ */
 export function layout({ title, description, styles = [], modules = [], imported, body }: PageParts): string {
   return html`<!doctype html>
     <html lang="en">
@@ -43,8 +46,8 @@ export const HTML = 'text/html; charset=utf-8';
 
 /**
  * The headers of every HTML page. The content security policy allows the service's own files, calls and WebSockets, and nothing inline. In
- * browsers from before 2022 `'self'` does not include WebSockets, so their addresses are named as well. Other pages must neither frame
- * these pages nor learn their address, which may contain a token.
+ * browsers older than 2022 `'self'` does not include WebSockets, so their addresses are named as well. Other pages must not frame these
+ * pages, and must not learn their addresses, which may contain a token.
  * @param origin the service's origin in the request, `https://coinop.example`, for a page that opens WebSockets
  */
 export function pageHeaders(origin?: string): readonly (readonly [name: string, value: string])[] {

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 const DIGITS = 12;
 
 /**
- * The text that identifies a build beyond its version: the commit of a checkout, else `src-` and the hash that git gives the folder `src`.
- * So `git rev-parse <commit>:src` tells whether an image without `.git` was built from a commit. Only the form with `src-` shows changes
- * that were not committed.
+ * The text that identifies a build more closely than its version: the commit of a checkout, or else `src-` and the hash that git gives to
+ * the folder `src`. So `git rev-parse <commit>:src` tells whether an image without `.git` was built from a commit. Only the form with
+ * `src-` reflects changes that were not committed.
  * @param root the folder of the project
  */
 export function revisionOf(root: string): string {
@@ -29,7 +29,7 @@ function commitOf(root: string): string | undefined {
   if (HASH.test(head)) return head;
   const ref = /^ref: (refs\/\S+)$/.exec(head)?.[1];
   if (ref === undefined) return undefined;
-  // An additional work tree has its branches in the `.git` folder of the main one.
+  // In an additional work tree the branches are in the `.git` folder of the main work tree.
   const common = resolve(gitDir, textOf(join(gitDir, 'commondir')) ?? '.');
   const packed = textOf(join(common, 'packed-refs')) ?? '';
   const commit =
@@ -60,8 +60,8 @@ function textOf(path: string): string | undefined {
 }
 
 /**
- * The hash that git gives a folder (a tree object). All files are treated as plain ones, because copying may change their modes. Undefined
- * for an empty folder.
+ * The hash that git gives to a folder (a tree object). All files are treated as plain ones, because copying may change their modes.
+ * Undefined for an empty folder.
  */
 function treeHash(folder: string): Buffer | undefined {
   const entries: { order: string; entry: Buffer }[] = [];

@@ -6,8 +6,8 @@ import { sendEdition, SENDS_EDITION, type Edition, type Headers } from './encode
 export type DocsServices = Pick<Services, 'docs'>;
 
 /**
- * What differs between endpoints that serve one text. `Path` is the path as a literal type, because the client's types list each endpoint
- * by its path.
+ * The parts in which endpoints that serve one text differ. `Path` is the path as a literal type, because the client's types list each
+ * endpoint by its path.
  */
 interface ServedText<Path extends string> {
   readonly path: Path;

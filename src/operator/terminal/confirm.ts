@@ -25,7 +25,7 @@ export async function ask(question: string, signal: AbortSignal, count?: number)
 }
 
 /**
- * Reads a word as a line of standard input, because a shell keeps a command's arguments in its history, and the list of processes shows
+ * Reads a word from a line of standard input. A shell would keep a command's arguments in its history, and the list of processes would show
  * them to other users. A terminal does not show this line.
  * @throws Failure if there is none
  */
@@ -44,6 +44,6 @@ export async function readHidden(name: string, signal: AbortSignal): Promise<str
   const word = await Promise.race([line, ended]);
   terminal.close();
   if (isTerminal) process.stderr.write('\n');
-  if (word === '') throw new Failure(`Standard input has no ${name}. Nothing was changed.`);
+  if (word === '') throw new Failure(`Standard input does not name the ${name}. Nothing was changed.`);
   return word;
 }

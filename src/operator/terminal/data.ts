@@ -39,7 +39,7 @@ const show: Command = {
 };
 
 const accept: Command = {
-  summary: 'Lets the services use the data that is in Redis now, in place of lost data.',
+  summary: 'Lets the services use the data that is now in Redis, in place of lost data.',
   role: 'admin',
   flags: { reason: { value: 'TEXT', summary: 'why, for other operators' } },
   changes: true,
@@ -60,7 +60,7 @@ const accept: Command = {
       await loggedChange(tool, change, () => acceptAll(tool, seen, to));
       if (known !== undefined) new DataIdFile(tool.config.DATA_DIR, pino({ level: 'silent' })).write(to);
       return {
-        text: `Accepted: the data has the id ${to} now. Services that run serve it within a second. Start one that had other data and was stopped with ACCEPT_DATA=${to}.`,
+        text: `Accepted: the data has the id ${to} now. Running services serve it within a second. Start one that had other data and was stopped with ACCEPT_DATA=${to}.`,
         json: { id: to, before: seen },
       };
     };
@@ -71,9 +71,9 @@ export const dataCommands = { show, accept };
 
 interface FoundData {
   readonly id: string | undefined;
-  /** Set if the key of the id has a value that is no id. */
+  /** Set if the value under the key of the id is no id. */
   readonly foreign: ForeignValue | undefined;
-  /** The refusals of the data, from `refusalsIn`. */
+  /** The refusals of the data, found by `refusalsIn`. */
   readonly refusals: readonly string[];
 }
 
@@ -88,7 +88,7 @@ async function dataIn({ connections: { source } }: Tool): Promise<FoundData> {
   return { id, foreign: await foreignId(home), refusals };
 }
 
-/** Whether the data in Redis is older than the services of DATA_DIR have seen it. */
+/** Whether the data in Redis is older than the state that the services of DATA_DIR have seen. */
 async function olderIn({ config, connections: { source } }: Tool, id: string | undefined): Promise<OlderData | undefined> {
   if (id === undefined) return undefined;
   const redisOf = (key: string) => ('shards' in source ? source.shardOf(slotOf(key))?.redis : source);
@@ -106,5 +106,5 @@ async function acceptAll({ connections: { source }, scripts }: Tool, seen: strin
     return;
   }
   const [word] = await scripts.run(acceptData, { id: DATA_ID_KEY }, { seen: seen ?? '', to });
-  if (word === 'changed') throw new Failure('The data was changed meanwhile. Nothing was accepted. Run the command again.');
+  if (word === 'changed') throw new Failure('The data was changed in the meantime. Nothing was accepted. Run the command again.');
 }

@@ -6,7 +6,7 @@ const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const MOST_MS = 3653 * UNITS.d;
 
 /**
- * The milliseconds of a flag such as `--expires 90d`.
+ * The milliseconds that a flag such as `--expires 90d` stands for.
  * @throws Failure for any other unit than minutes, hours or days, and for more than ten years
  */
 export function durationOf(flag: string, text: string): number {

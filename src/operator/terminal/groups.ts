@@ -9,7 +9,7 @@ import { commandOf } from './operate.ts';
 
 type Group = Omit<CommandGroup, 'commands'> & { readonly own?: Readonly<Record<string, Command>> };
 
-/** The groups of the tool, with the commands that only it has, or has in another form. */
+/** The groups of commands in the tool. They list the commands that only the tool has, or that it has in another form. */
 const described: readonly Group[] = [
   {
     name: 'accounts',
@@ -23,14 +23,14 @@ const described: readonly Group[] = [
   { name: 'boards', summary: 'the boards of games' },
   { name: 'rooms', summary: 'rooms and who sits in them' },
   { name: 'saves', summary: 'what games keep of a player' },
-  { name: 'trials', summary: 'trials of devices', note: 'DEVICE is a deviceId, or its hash, which accounts show has.' },
+  { name: 'trials', summary: 'trials of devices', note: 'DEVICE is a deviceId, or its hash, which accounts show prints.' },
   { name: 'webhooks', summary: 'where events are sent' },
   { name: 'keys', summary: 'the keys of your own servers' },
   { name: 'data', summary: 'the data as a whole, after Redis lost it', own: dataCommands },
   { name: 'log', summary: 'what operators changed, by this tool and by HTTP', usual: 'list', own: { export: exportToFile } },
 ];
 
-/** The groups with a command for each operation, in the group with which its name begins. */
+/** All groups. Each operation has a command, in the group with which its name begins. */
 export function groupsOf(all: readonly Operation[]): CommandGroup[] {
   const names = new Set([...described, ...all].map(({ name }) => name.split(' ')[0]!));
   return [...names].map((name) => {

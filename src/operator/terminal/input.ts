@@ -9,7 +9,7 @@ export interface Asked {
   readonly input: CommandInput;
   readonly json: boolean;
   readonly yes: boolean;
-  /** The operator who makes a change, if several operators share one user of the operating system. */
+  /** The name of the operator who makes a change, if several operators share one user of the operating system. */
   readonly by: string | undefined;
   readonly help: boolean;
 }
@@ -75,8 +75,8 @@ function parsed(words: readonly string[], { flags = {}, changes = false, mayBeLo
 const NAME = /^[\p{L}\p{N}._-]{1,24}$/u;
 
 /**
- * Protects words such as `-50`, and ids that begin with a dash, from `parseArgs`, which would take them for flags. It puts a NUL in front,
- * which no argument can contain.
+ * Protects words such as `-50`, and ids that begin with a dash: `parseArgs` would take them for flags. It puts a NUL in front, which no
+ * argument can contain.
  */
 function guarded(word: string, flags: readonly string[]): string {
   const isId = /^-(?:[\w-]{21}|[\w-]{11})$/.test(word) && !flags.includes(word.slice(2));
@@ -87,7 +87,7 @@ function unguarded(word: string): string {
   return word.replace(/^\0/, '');
 }
 
-/** The text of `--help`: of all groups, or of one with its commands. */
+/** The text of `--help`: all groups, or one group with its commands. */
 export function helpOf(groups: readonly CommandGroup[], group: CommandGroup | undefined): string {
   if (group === undefined) {
     const lines = groups.map(({ name, summary, commands }) => `  ${name.padEnd(10)} ${summary}: ${Object.keys(commands).join(', ')}`);

@@ -11,14 +11,14 @@ import { durationOf } from './duration.ts';
 import { SIGN_IN_NAMES } from '../../stores/stores.ts';
 import { textOfParts } from './table.ts';
 
-/** A command that runs an operation, as the endpoints of `operator/endpoints.ts` do. `--json` prints the reply that they send. */
+/** A command that runs an operation, as the endpoints in `operator/endpoints.ts` do. With `--json` it prints the reply that they send. */
 export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(operation: Operation<Input, Reply>): Command {
   const { name, summary, role, method, path, input, needsNoService = false } = operation;
   const inWords = [...namesIn(path), ...(operation.words ?? [])];
   const isOfAccount = inWords[0] === 'accountId';
   const takesReason = 'reason' in input.shape;
   const changes = isChange(operation);
-  // The fields are made only for the command that runs.
+  // The fields are computed only for the command that runs.
   const fields = once(() => fieldsOf(operation));
   const field = (word: string): Field => fields().find((declared) => declared.name === word)!;
   const byFlag = once(
@@ -62,12 +62,12 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   };
 }
 
-/** The flags of fields, for a command that takes them by itself. */
+/** The flags for fields, for a command that handles them itself. */
 export function flagsOf(operation: Pick<Operation, 'input'>): Readonly<Record<string, Flag>> {
   return Object.fromEntries(fieldsOf(operation).map((field) => [flagOf(field), flagHelp(field)]));
 }
 
-/** The values of flags that a command takes by itself. @throws Failure if they do not fit */
+/** The values of flags that a command handles itself. @throws Failure if they do not fit */
 export function valuesOf<Shape extends z.ZodObject>(
   name: string,
   shape: Shape,
@@ -135,7 +135,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   Days: 'Such as 90d.',
 };
 
-/** A text of the command line as a field of a body. */
+/** Converts a text from the command line into a field of a body. */
 function valueOf(field: Field, text: string): unknown {
   const { type, unit } = field;
   if (type === 'array') return text.split(',').map((word) => word.trim());
@@ -151,7 +151,7 @@ function once<Value>(make: () => Value): () => Value {
   return () => (made ??= { value: make() }).value;
 }
 
-/** Runs a change that only the tool has, between the two halves of its entry in the operators' log. */
+/** Runs a change that only the tool has. Its entry in the operators' log is written before it, and the outcome after it. */
 export async function loggedChange<Result>(
   { services, operator }: Tool,
   change: Pick<Change<Result>, 'what' | 'why' | 'noted'> & { readonly action: string },

@@ -21,7 +21,7 @@ import { nameOfProvider } from '../../stores/openid/provider-table.ts';
 import { refusalsIn } from '../../redis/data-refusal.ts';
 import { findOlder, textOfOlder } from '../../redis/describe-older-data.ts';
 
-/** The services of operations, for the tool. */
+/** The services that operations get in the tool. */
 export function openOperatorServices(
   config: Config,
   connections: RedisConnections,
@@ -29,7 +29,7 @@ export function openOperatorServices(
   { log, now }: { readonly log: Logger; readonly now: () => number },
 ): { readonly services: OperatorServices; readonly closeServices: () => void } {
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
-  // The first change that needs the secret reads it, so that reads do not change data of an older version.
+  // The first change that needs the secret reads it. So reads do not change data of an older version.
   const keySecret = new KeySecret(connections.source, log);
   const moves = new MoveJournal({
     scripts,
@@ -48,7 +48,7 @@ export function openOperatorServices(
   const bookings = new Bookings({ scripts, keySecret, coinTotals: { applied(): void {} }, config });
   const bans = new BanJournal({ scripts, catalogue, config, holdings, log, now });
   const hooks = new Hooks({ scripts, config, now });
-  // The tool ignores its own setting EVENTS: the log is there if a service wrote it.
+  // The tool ignores its own setting EVENTS. The log of events exists if a service has ever written it.
   const events = new EventLog({ scripts, subscriber: connections.subscriber });
   return {
     services: { scripts, keySecret, catalogue, config, deletions, bans, bookings, grantPace: new GrantPace(), hooks, events, now },
@@ -62,7 +62,7 @@ export function openOperatorServices(
 
 const BRING_BACK = 'Bring the data back, or see "npm run admin -- data accept". Nothing was changed.';
 
-/** As `Tool.checkData`. Of a Cluster only refused data is found: it never has data of another version. */
+/** As `Tool.checkData`. On a Cluster only refused data can be found, because a Cluster never has data of another version. */
 export async function checkData({ source }: RedisConnections, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<void> {
   const [refusal] = await refusalsIn(source);
   if (refusal !== undefined) throw new Failure(`The services refuse the data: ${refusal}. ${BRING_BACK}`);

@@ -1,7 +1,7 @@
 /** Milliseconds between two lines. */
 const EVERY_MS = 1000;
 
-/** Reports the progress of long work on accounts on standard error, one line per second. */
+/** Reports the progress of long work on accounts, one line per second, on standard error. */
 export class Progress {
   readonly #verb: string;
   readonly #all: number;

@@ -1,14 +1,14 @@
 import type { Cell, Facts, Part } from '../shown/cells.ts';
 
 /**
- * Escapes characters that could control a terminal: control characters (escape sequences begin with one), and characters that reverse or
- * hide the text around them. Names come from users, and Redis may hold any text.
+ * Escapes characters that could control a terminal: control characters (escape sequences begin with such a character), and characters that
+ * reverse or hide the text around them. Names come from users, and Redis may hold any text.
  */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, escaped).replace(PILED_MARKS, (marks) => Array.from(marks, escaped).join(''));
 }
 
-/** As `printable`, for a text of several lines. */
+/** Like `printable`, but for a text of several lines. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
@@ -24,7 +24,7 @@ export function printableJson(value: object): string {
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 const UNPRINTABLE_IN_JSON = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 
-/** More combining marks on one letter than any language needs. They would cover the lines above and below. */
+/** Matches more combining marks on one letter than any language needs. So many marks would cover the lines above and below. */
 const PILED_MARKS = /(?<=\p{M}{3})\p{M}+/gu;
 
 function escaped(character: string): string {
@@ -74,7 +74,7 @@ function padded(cell: string, width: number): string {
   return cell + ' '.repeat(width - widthOf(cell));
 }
 
-/** Width of a text in columns of a terminal. A combining mark takes none, an East Asian letter or an emoji two. */
+/** The width of a text in columns of a terminal. A combining mark takes no column, an East Asian letter or an emoji takes two. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) width += MARK.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
@@ -85,7 +85,7 @@ const MARK = /\p{M}/u;
 const WIDE =
   /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303f\uff01-\uff60\uffe0-\uffe6]/u;
 
-/** A bound, so that one cell does not push the others out of sight. */
+/** The most columns of a cell, so that one cell does not push the others out of sight. */
 const LONGEST_CELL = 80;
 
 function shortened(cell: string): string {
@@ -93,10 +93,10 @@ function shortened(cell: string): string {
   return characters.length <= LONGEST_CELL ? cell : `${characters.slice(0, LONGEST_CELL - 1).join('')}…`;
 }
 
-/** `2026-11-22 16:20:05`, of an ISO 8601 time in UTC. */
+/** Converts an ISO 8601 time in UTC to `2026-11-22 16:20:05`. */
 const second = (iso: string): string => iso.slice(0, 19).replace('T', ' ');
 
-/** The text of a cell, which is not yet `printable`. */
+/** The text of a cell, before `printable`. */
 export function textOf(cell: Cell): string {
   if (cell === undefined) return '';
   if (typeof cell !== 'object') return String(cell);
@@ -104,7 +104,7 @@ export function textOf(cell: Cell): string {
   return cell.map(textOf).join('');
 }
 
-/** Parts of a reply with blank lines between them. The titles of tables tell several tables apart. */
+/** The parts of a reply, with blank lines between them. The titles of tables tell several tables apart. */
 export function textOfParts(parts: readonly Part[]): string {
   const hasTitles = parts.filter((part) => typeof part === 'object' && 'rows' in part).length > 1;
   const texts = parts.map((part) => {
@@ -122,7 +122,7 @@ export function textOfParts(parts: readonly Part[]): string {
   return texts.filter((text) => text !== '').join('\n\n');
 }
 
-/** A line for each fact, its name in front, below a title. '' without facts. */
+/** A line for each fact, with the name of the fact first, below a title. '' without facts. */
 export function facts(pairs: Facts, title = ''): string {
   const lines = pairs.map(([name, value]) => [name, printable(textOf(value))] as const).filter(([, text]) => text !== '');
   if (lines.length === 0) return '';

@@ -20,9 +20,9 @@ import {
 import { addRequest, answerRequest, findRequest, MOST_KEPT, readRequests, REQUEST_ID, type KeptRequest } from './requests.ts';
 
 /**
- * Changes above TWO_PERSON_COINS need the approval of a second person. A person asks in the console, and another person approves or refuses
- * there. A server key can do neither, because nobody knows who holds it. So these operations are not below `/v1/admin`. The tool has none of
- * them either, because its user has access to Redis.
+ * Changes above TWO_PERSON_COINS need the approval of a second person. One person asks for the approval in the console, and another person
+ * approves or refuses there. A server key can neither ask nor approve, because nobody knows who holds it. So these operations are not below
+ * `/v1/admin`. The tool has none of them either, because the tool's user has access to Redis.
  */
 
 /** The changes that a second person can approve: those with coins. */
@@ -62,7 +62,7 @@ const listRequests = operation({
   path: '/console/requests',
   operationId: 'listRequests',
   role: 'viewer',
-  summary: 'The requests for the yes of a second person in the last days, the newest first.',
+  summary: 'The requests for the approval of a second person in the last days, the newest first.',
   input: z.object({}),
   reply: z.object({ requests: z.array(ShownRequest) }),
   example: '',
@@ -78,7 +78,7 @@ const askSecond = operation({
   operationId: 'askSecondPerson',
   role: 'support',
   title: 'Ask for a second person’s yes',
-  summary: 'Asks a second person for the yes to a change of coins.',
+  summary: 'Asks a second person to approve a change of coins.',
   keyedBodyBytes: 129 * 1024,
   input: z.object({ operation: z.string().max(40), input: z.looseObject({}), reason: Reason }),
   reply: z.object({ request: ShownRequest }),
@@ -93,7 +93,7 @@ const askSecond = operation({
     const judged = await judge(declared, given, services, operator);
     if (judged instanceof Refusal) return judged;
     if ('reply' in judged) return invalid('operation', 'There is nothing to change');
-    // A part of a large grant may be small enough for one person, and the grant not.
+    // A part of a large grant may be small enough for one person although the grant is not.
     const { refusal } = judged.limits;
     if (refusal !== undefined && refusal.details['needs'] !== 'second_person') return refusal;
     const { question = '', typed, what, foreseen } = judged.change;
@@ -123,7 +123,7 @@ const approve = operation({
   operationId: 'approveRequest',
   role: 'support',
   title: 'Say yes',
-  summary: 'Says yes to the request of another person: the change happens.',
+  summary: 'Approves the request of another person: the change happens.',
   cannotBeUndone: true,
   input: z.object({ id: Id, reason: Reason }),
   reply: z.object({ id: Id, result: z.looseObject({}) }),
@@ -133,12 +133,12 @@ const approve = operation({
     const found = await openRequest(id, services, operator);
     if (found instanceof Refusal) return found;
     if (found.by === operator.by)
-      return refuse('forbidden', { message: 'You have asked for this yourself: another person has to say yes.' });
+      return refuse('forbidden', { message: 'You have asked for this yourself: another person has to approve it.' });
     const declared = approvable.find(({ name }) => name === found.operation);
     if (declared === undefined) return invalid('id', 'Asks for a change that this version does not have');
     const least = declared.roleFor?.(found.input as never, services.config) ?? declared.role;
     if (!mayAct(operator.role, least)) return refuseRole(operator.role, least);
-    // The change is judged once more, as the change of the person who asked, with the role that the person has by now.
+    // The change is judged once more as a change of the person who asked, with the role that this person has now.
     const asker = await new People(services.scripts).find(found.by);
     if (asker?.role === undefined) return refuse('forbidden', { message: 'The person who asked has no role in the console any more.' });
     const as: Operator = { by: found.by, role: asker.role, approvedBy: operator.by };
@@ -169,7 +169,7 @@ const refuseRequest = operation({
   operationId: 'refuseRequest',
   role: 'support',
   title: 'Say no',
-  summary: 'Says no to a request, or withdraws one’s own.',
+  summary: 'Refuses a request of another person, or withdraws one’s own.',
   input: z.object({ id: Id, reason: Reason }),
   reply: z.object({ id: Id }),
   errors: ['forbidden', 'invalid_request'],
@@ -201,6 +201,6 @@ async function openRequest(id: string, services: OperatorServices, { by }: Opera
 }
 
 const refuseKey = () =>
-  refuse('forbidden', { message: 'Only people who are signed in to the console ask and answer: a server key cannot.' });
+  refuse('forbidden', { message: 'Only people who are signed in to the console can ask and answer: a server key cannot.' });
 
 const coinsOf = ({ coins }: Change<object>): number => (coins?.shares ?? []).reduce((sum, [, share]) => sum + share, 0);

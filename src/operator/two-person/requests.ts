@@ -6,24 +6,27 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { People, PERSON_ID } from '../../server/identity/people.ts';
 import { OPERATOR_LOG } from '../operator-log.ts';
 
-/** Requests for the yes of a second person, as Redis keeps them. */
+/** Requests for the approval of a second person, as Redis keeps them. */
 
 const DAY_MS = 86_400_000;
 
-/** The Redis key of a hash: the id of a request of a person → the request. Each person has one, so that nobody leaves others no room. */
+/**
+ * The Redis key of a hash: the id of a request of a person → the request. Each person has a hash of their own, so that nobody can use up
+ * the room of others.
+ */
 const requestsKey = (person: string): string => `${OPERATOR_LOG}:requests:${person}`;
 
-/** The Redis key of a hash: the id of a request that got an answer → the answer. Only the first answer is noted. */
+/** The Redis key of a hash: the id of a request that was answered → the answer. Only the first answer is noted. */
 const REQUEST_ANSWERS = `${OPERATOR_LOG}:answers`;
 
 /** The keys, for the audit. */
 export const REQUEST_KEYS = /^\{operator-log\}:requests:person:[a-z0-9]{16}$/;
 export const ANSWER_KEYS = /^\{operator-log\}:answers$/;
 
-/** Days for which requests are kept. The operators' log keeps what became of them. */
+/** Days for which requests are kept. The operators' log keeps the outcomes of the requests. */
 const KEPT_DAYS = 3;
 
-/** The most kept requests of one person: one grant may have 100 KB. */
+/** The highest number of kept requests of one person. One request for a grant may have 100 KB. */
 export const MOST_KEPT = 50;
 
 /** `<id of the person>.<random>` */
@@ -35,7 +38,7 @@ const Stored = z.object({
   by: z.string().regex(PERSON_ID),
   operation: z.string(),
   input: z.record(z.string(), z.unknown()),
-  /** The change in a sentence, as the person saw it. */
+  /** The change in a sentence, as the person who asked saw it. */
   question: z.string(),
   coins: z.number(),
   reason: z.string(),
@@ -111,7 +114,7 @@ function kept(id: string, stored: StoredRequest, answer: RequestAnswer | undefin
   return { id, ...stored, endsAt: stored.at + DAY_MS, answer };
 }
 
-/** The kept request of an id, which names the person who asked. */
+/** The kept request with an id. The id names the person who asked. */
 export async function findRequest(id: string, services: RequestServices): Promise<KeptRequest | undefined> {
   const [person] = id.split('.');
   return (await readRequests(services, `person:${person}`)).find((request) => request.id === id);
@@ -140,7 +143,7 @@ export async function answerRequest(
   return word === 'answered';
 }
 
-/** Whether a text is one of the two hashes' values, for the audit. */
+/** Whether a text is a value of one of the two hashes, for the audit. */
 export const isRequest = (text: string): boolean => parsed(Stored, text) !== undefined;
 export const isAnswer = (text: string): boolean => parsed(Answer, text) !== undefined;
 

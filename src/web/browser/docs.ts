@@ -1,4 +1,4 @@
-// The script of the pages below /docs: search, copying, the mark at the section in view, and the forms that send requests.
+// The script of the pages below /docs: search, copying, marking the section in view, and the forms that send requests.
 
 const all = <Found extends Element = HTMLElement>(selector: string, within: ParentNode = document): Found[] => [
   ...within.querySelectorAll<Found>(selector),
@@ -14,7 +14,7 @@ function element<Name extends keyof HTMLElementTagNameMap>(name: Name, text: str
 /** The addresses that stand for this service in samples. */
 const SAMPLE_ORIGINS = /https:\/\/coinop\.example|http:\/\/127\.0\.0\.1:3000|\$base(?!=)\b/g;
 
-// Samples of requests and of games work as they are copied. Those of settings and proxies keep the address that they explain.
+// Samples of requests and of games work when they are pasted. Samples of settings and proxies keep the address that they explain.
 for (const code of all('.sample code')) {
   if (!/\$(ws)?base\b|\.js'|url: '/.test(code.textContent)) continue;
   code.textContent = code.textContent
@@ -77,7 +77,7 @@ function readSections() {
   })());
 }
 
-/** How well a section fits a word: by its title, its address and its text. 0: it has not got the word. */
+/** How well a section matches a word, judged by its title, its address and its text. 0: it has not got the word. */
 function weightOf(word: string, [title, href, text]: readonly [string, string, string]): number {
   const words = title.split(/[^a-z0-9_]+/);
   if (words.includes(word)) return 12;
@@ -140,7 +140,7 @@ document.addEventListener('keydown', (event) => {
   search.select();
 });
 
-// On small screens the table of contents covers the page, so it is closed once a link was chosen.
+// On small screens the table of contents covers the page, so a press on a link closes it.
 contents.addEventListener('click', ({ target }) => {
   if (target instanceof Element && target.closest('a') !== null && contents.matches(':popover-open')) contents.hidePopover();
 });
@@ -152,8 +152,8 @@ const inView = new Set<Element>();
 const sections = [...linkOf.keys()].map((id) => document.getElementById(id)).filter((section) => section !== null);
 
 /**
- * Marks the link of the section in view. If several sections are in view, the one in the address is marked, because a person has just gone
- * there.
+ * Marks the link of the section in view. If several sections are in view, the section in the address is marked, because the person has just
+ * gone there.
  */
 function markCurrent(): void {
   const named = document.getElementById(location.hash.slice(1));
@@ -165,7 +165,7 @@ function markCurrent(): void {
   keepInView(link);
 }
 
-/** Scrolls the list of pages, if it scrolls separately, so that this link of it is in view. */
+/** If the list of pages scrolls separately, scrolls it so that this link is in view. */
 function keepInView(link: HTMLElement): void {
   const { top, bottom } = link.getBoundingClientRect();
   const frame = pages.getBoundingClientRect();
@@ -204,7 +204,7 @@ for (const section of sections) observer.observe(section);
 
 // Trying an endpoint
 
-/** The installId of this tab, which all forms share. A person may replace it by typing another. */
+/** The installId of this tab, which all forms share. A person may type another installId in its place. */
 let installId = `docs-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
 
 /** Keeps the installId in the tab across a reload, if the browser allows that. */
@@ -269,7 +269,7 @@ async function send(form: HTMLFormElement): Promise<void> {
     const asked = askedBy(form);
     const { method, url, headers, body } = asked;
     const began = performance.now();
-    // The cache is not used, because a cached answer would be shown in place of the service's.
+    // The cache is not used, because it could show an old answer in place of the service's present answer.
     const response = await fetch(url, { method, headers, cache: 'no-store', ...(body === undefined ? {} : { body }) });
     const text = await response.text();
     const took = Math.max(1, Math.round(performance.now() - began));
@@ -308,7 +308,7 @@ function pretty(text: string): string {
   try {
     shown = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // The answer is not JSON, as the text of /metrics is not, and is shown unchanged.
+    // If the answer is not JSON, such as the text of /metrics, it is shown unchanged.
   }
   return shown.length > LONGEST ? `${shown.slice(0, LONGEST)}\n… ${shown.length - LONGEST} more characters` : shown;
 }

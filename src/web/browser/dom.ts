@@ -18,7 +18,7 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** An element with a name that a person chose. Right-to-left letters in the name do not change the order of the text around it. */
+/** An element for a name that a person chose. Right-to-left letters in the name do not change the order of the text around it. */
 export const name = (text: string): HTMLElement => make('bdi', { textContent: text });
 
 export const formatted = (value: number): string => value.toLocaleString('en-GB');
@@ -26,12 +26,12 @@ export const formatted = (value: number): string => value.toLocaleString('en-GB'
 /** `1 coin`, `1,500 coins`. */
 export const inCoins = (count: number): string => `${formatted(count)} ${count === 1 ? 'coin' : 'coins'}`;
 
-/** Says in a live region that something was refused or failed, and why. The next text of the region looks usual again. */
+/** Shows in a live region that an action was refused or failed, and the reason. The next text in the region looks as usual again. */
 export function sayProblem(said: HTMLElement, text: string): void {
   said.replaceChildren(make('span', { className: 'refused', textContent: text }));
 }
 
-/** Makes this button the primary one of a part of the page: the next step. Undefined: none is. */
+/** Makes this button, which is the next step, the primary button of a part of the page. Undefined: none is. */
 export function leadTo(button: Element | null | undefined, part: ParentNode): void {
   for (const other of part.querySelectorAll('button.primary, .button.primary')) other.classList.remove('primary');
   button?.classList.add('primary');
@@ -48,8 +48,8 @@ export function onPress(button: HTMLElement, work: Work): void {
 }
 
 /**
- * Runs the work when the form is submitted. An Enter key that is held down submits many times: further submits do nothing until the work is
- * done.
+ * Runs the work when the form is submitted. An Enter key that is held down submits many times, so further submits do nothing until the work
+ * is done.
  */
 export function onSubmit(form: HTMLElement, work: Work): void {
   form.addEventListener('submit', (event) => {
@@ -65,7 +65,7 @@ function runOnce(element: HTMLElement, work: Work): void {
 }
 
 /**
- * Enables or disables a button. A disabled button stays in the tab order, so that a person who uses the keyboard does not lose the focus.
+ * Enables or disables a button. A disabled button stays in the tab order, so that people who use the keyboard do not lose the focus.
  */
 export function setEnabled(button: HTMLElement, isEnabled: boolean): void {
   if (isEnabled) button.removeAttribute('aria-disabled');

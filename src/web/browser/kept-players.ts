@@ -4,7 +4,7 @@ export const PREFIX = 'playground-';
 /** The name of the player in the playground's steps about coins and access. The page of a pairing link offers this player too. */
 export const MAIN_PLAYER = 'me';
 
-/** Whether this browser has stored the player. The storage is read directly, because the client library would make a new player. */
+/** Whether the player is stored in this browser. The storage is read directly, because the client library would make a new player. */
 export function isKept(name: string): boolean {
   try {
     return localStorage.getItem(`${PREFIX}${name}:me`) !== null;
@@ -18,6 +18,6 @@ export function forgetPlayers(): void {
     for (const storage of [localStorage, sessionStorage])
       for (const key of Object.keys(storage)) if (key.startsWith(PREFIX)) storage.removeItem(key);
   } catch {
-    // Without storage there is nothing to forget.
+    // Without storage there is nothing to delete.
   }
 }

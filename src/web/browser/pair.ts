@@ -15,7 +15,7 @@ type Claimed =
   | { ok: true; status: string; matchCode: string; requester: { address: string; userAgent: string; ageSeconds: number } }
   | { ok: false; error: Problem };
 
-/** An account that is signed in in this browser, and that can scan, confirm or refuse the pairing. */
+/** An account that is signed in in this browser, with the functions that scan, confirm or refuse the pairing. */
 type Claimant = { readonly who: string; readonly take: (step: Step, name?: string) => Promise<Claimed>; readonly owner: Owner };
 
 interface Action {
@@ -27,7 +27,7 @@ interface Action {
 const isPairToken = /^[\w-]{24}$/.test(token);
 let timer: ReturnType<typeof setInterval> | undefined;
 let watching: { close(): void } | undefined;
-/** The account that is asked to confirm the code. Undefined before the code was scanned. */
+/** The account with which the person is asked to confirm the code. Undefined before the code was scanned. */
 let asking: Claimant | undefined;
 
 /** Shows a heading, a sentence and the possible actions. The heading gets the focus if a button had it before. */
@@ -46,7 +46,7 @@ function show(heading: string, lead: string, actions: readonly Action[] = [], hi
   byId('hint').textContent = hint;
   byId('hint').hidden = hint === '';
   for (const id of ['match', 'requester', 'left', 'name-field']) byId(id).hidden = true;
-  // Set only if the text changes, because a screen reader reads the text again each time it is set.
+  // The text is set only if it changes, because a screen reader reads it again each time it is set.
   if (byId('said').textContent !== `${heading}. ${lead}`) byId('said').textContent = `${heading}. ${lead}`;
   clearInterval(timer);
   if (hadFocus) byId('heading').focus();
@@ -65,7 +65,7 @@ function appLink(isMain: boolean): HTMLElement[] {
   ];
 }
 
-/** Shows that the pairing has ended, without a link into the app: the app could not do more with the pairing either. */
+/** Shows that the pairing has ended. There is no link into the app, because the app could not do more with the pairing either. */
 function over(heading: string, lead: string): void {
   watching?.close();
   show(heading, lead);
@@ -80,17 +80,17 @@ function fail(error: Problem): void {
     case 'pair_not_found':
       return over('This code is gone', 'A code lives three minutes. Show a new one on the other screen, and scan that.');
     case 'pair_expired':
-      return over('This code has expired', 'Nobody was signed in. Show a new one on the other screen, and scan that.');
+      return over('This code has expired', 'Nobody was signed in. Show a new code on the other screen, and scan that.');
     case 'pair_denied':
       return over('This sign-in was refused', 'Nobody was signed in. Show a new code on the other screen if that was a mistake.');
     case 'already_claimed':
       return over(
         'Somebody else took this code',
-        'Another account has claimed it. If that was not you, sign the other screen out, and show a new code there.',
+        'Another account has claimed the code. If that was not you, sign the other screen out, and show a new code there.',
       );
     case 'session_required':
     case 'sign_in_required':
-    // The browser deleted the session's cookie, because the session has ended.
+    // The session has ended, so the service made the browser delete the session's cookie.
     case 'identity_required':
       return askToSignIn('The session of this browser has ended.');
     case 'account_deleted':
@@ -111,8 +111,8 @@ const ask = async <Reply>(path: string, body?: object): Promise<Reply | { ok: fa
 };
 
 /**
- * The status of the pairing. The request has no cookies, so it does not take the session: if the website is open in this browser too, the
- * website has to get the session, and not this page.
+ * The status of the pairing. The request has no cookies, so it does not receive the session. If the website is open in this browser too,
+ * the website has to receive the session, not this page.
  */
 async function pairStatus(): Promise<string | Problem> {
   try {
@@ -124,7 +124,7 @@ async function pairStatus(): Promise<string | Problem> {
   }
 }
 
-/** The account that is signed in by this browser's cookie. Undefined: none is. */
+/** The account that this browser's cookie has signed in. Undefined: none is. */
 async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
   try {
     const session = (await (await fetch('/v1/session', { cache: 'no-store' })).json()) as {
@@ -169,8 +169,8 @@ async function begin(): Promise<void> {
     return show(
       'This link is not complete',
       token === ''
-        ? 'It has no code. Scan the code on the other screen again.'
-        : 'Its code is not one of a pairing. Scan the code on the other screen again.',
+        ? 'The address of this page has no code. Scan the code on the other screen again.'
+        : 'The code in the address of this page is not a pairing\'s. Scan the code on the other screen again.',
     );
   const [status, claimant] = await Promise.all([pairStatus(), cookieClaimant()]);
   // The status is checked first, so that nobody signs in or gets an account for a code that is no longer valid.
@@ -251,7 +251,7 @@ async function decide(claimant: Claimant, step: 'confirm' | 'deny'): Promise<voi
   if (result.status === 'expired') return fail({ code: 'pair_expired', message: '' });
   over(
     'This code is still open',
-    'Another account has scanned it too, so your refusal does not end it. Close it on the other screen, or show a new one there.',
+    'Another account has scanned the code too, so your refusal does not end it. Close it on the other screen, or show a new one there.',
   );
 }
 
@@ -266,7 +266,7 @@ function finished(claimant: Claimant): void {
   byId('actions').replaceChildren(button);
 }
 
-/** Shows the result after the pairing was claimed in another tab of this browser, or by somebody else who scanned the code. */
+/** Shows the result after the pairing was claimed in another tab of this browser, or by another person who scanned the code. */
 async function claimed(): Promise<void> {
   if (asking === undefined) return fail({ code: 'already_claimed', message: '' });
   const found = await asking.take('scan');
@@ -274,7 +274,7 @@ async function claimed(): Promise<void> {
   else fail(found.error);
 }
 
-/** Watches the pairing, so that an open page shows when the code expires, or when another tab claims or refuses the pairing. */
+/** Watches the pairing. So an open page shows when the code expires, or when another tab claims or refuses the pairing. */
 function watch(): void {
   watching?.close();
   const follower = coinop({ url: location.origin, name: 'pair', store: null, onWarning: () => {} });

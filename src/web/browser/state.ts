@@ -1,12 +1,15 @@
 import { byId } from './dom.ts';
 
-/** Milliseconds between an answer and the next question. With the time for an answer, a service that went away shows within two seconds. */
+/**
+ * Milliseconds between an answer and the next request. Together with the wait for an answer this shows within two seconds that a service is
+ * down.
+ */
 const EVERY_MS = 900;
 
-/** Milliseconds after which a service that does not answer counts as away. */
+/** Milliseconds after which a service that does not answer counts as down. */
 const ANSWER_MS = 900;
 
-/** Shows whether the service is ready, and why not. */
+/** Shows whether the service is ready, and the reason if it is not. */
 export function showState(): void {
   byId('state-address').textContent = location.origin;
   const read = async (): Promise<void> => {
@@ -39,7 +42,7 @@ const GOOD = 'Redis answers, and its settings keep coins safe.';
 
 function show(kind: 'good' | 'bad', text: string, reason: string): void {
   byId('state-dot').className = `dot ${kind}`;
-  // Set only if the text changes, because a screen reader reads a live region again each time it is set.
+  // The text is set only if it changes, because a screen reader reads a live region again each time it is set.
   if (byId('state').textContent !== text) byId('state').textContent = text;
   byId('state-reason').textContent = reason;
 }

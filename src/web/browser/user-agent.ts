@@ -28,8 +28,8 @@ const nameIn = (names: typeof BROWSERS, text: string): string | undefined => nam
  */
 export function browserOf(userAgent = ''): string {
   const [browser, system] = [nameIn(BROWSERS, userAgent), nameIn(SYSTEMS, userAgent)];
-  // The User-Agent of every browser begins with this text (RFC 9110, section 10.1.5; sites expect it). An app may name a browser without
-  // being one.
+  // The User-Agent of every browser begins with this text (RFC 9110, section 10.1.5; sites expect it). An app may name a browser although
+  // it is none.
   if (browser === undefined || !userAgent.startsWith('Mozilla/5.0 (')) return userAgent || 'Unknown browser';
   return system === undefined ? browser : `${browser} on ${system}`;
 }

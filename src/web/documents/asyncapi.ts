@@ -19,7 +19,7 @@ export type Channels = readonly ChannelDeclaration[];
 
 /**
  * Makes the AsyncAPI document of the channels: https://www.asyncapi.com/docs/reference/specification/v3.0.0
- * @param schemas makes schemas in draft 7, AsyncAPI's dialect. It has `errorSchemas`, and the schemas of the messages are added to it.
+ * @param schemas makes schemas in draft 7, AsyncAPI's dialect. It has `errorSchemas`; the schemas of the messages are added here.
  */
 export function asyncapiDocument(channels: Channels, schemas: Schemas) {
   const described: Record<string, object> = {};
@@ -98,7 +98,7 @@ function refusalsOf(channel: ChannelDeclaration) {
 }
 
 /**
- * Describes the parameters of a channel's path. AsyncAPI's Parameter Object is always a string, and of a schema's keywords it has only
+ * Describes the parameters of a channel's path. AsyncAPI's Parameter Object is always a string. Of a schema's keywords it has only
  * `description`, `enum`, `default` and `examples`.
  */
 function describeParameters(properties: Readonly<Record<string, Schema>>): object {
@@ -143,8 +143,8 @@ const closeMeanings: Readonly<Record<keyof typeof closeCodes, string>> = {
   badMessages: `The client sent ${BAD_MESSAGES} invalid messages.`,
   tooManyMessages: `The client sent more than ${MESSAGES_PER_SECOND} messages within a second, or more than ${FRAMES_PER_SECOND} after a welcome to a room.`,
   gone: 'The room or pairing no longer exists.',
-  callerMissing: 'Within 10 seconds nobody named the caller, on a channel that is the caller’s own.',
-  callerLost: 'The caller may watch no longer. The service sent the reason as an error before it closed.',
+  callerMissing: 'The channel needs a caller, and no message named one within 10 seconds.',
+  callerLost: 'The caller may no longer watch. The service sent the reason as an error before it closed.',
   finished: 'The room or pairing reached its final state. The service sent that state before it closed.',
 };
 

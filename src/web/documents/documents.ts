@@ -18,7 +18,7 @@ interface Described {
   /** The endpoints of the sandbox. Undefined without STORE=sandbox. */
   readonly sandbox: Features[string] | undefined;
   readonly playground: Playground | undefined;
-  /** Whether `/metrics` is served on a port of its own. */
+  /** Whether `/metrics` is served on its own port. */
   readonly hasMetricsPort: boolean;
 }
 

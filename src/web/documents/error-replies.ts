@@ -8,8 +8,8 @@ import type { Schema } from './schemas.ts';
 export const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 
 /**
- * The parts of the document that describe refused requests. The schemas of a refusal have no `allOf`: generators for typed languages use
- * only the first part of an `allOf`, and would lose the codes in the second.
+ * The parts of the document for refused requests. The schemas of a refusal have no `allOf`, because generators for typed languages use only
+ * the first part of an `allOf` and would lose the codes in the second.
  */
 export interface Refusals {
   /** The described responses by name, such as `KeyReused`. */
@@ -21,7 +21,8 @@ export interface Refusals {
 /** A response for each status, with the endpoint's error codes of that status. Endpoints with the same codes share a response. */
 export function describeRefusals(endpoint: EndpointDeclaration, refusals: Refusals): object {
   const declared = new Set(declaredErrors(endpoint));
-  // The headers of any request may be malformed (request-headers.ts). For an endpoint that refuses nothing else, that is its only 4xx code.
+  // The headers of any request may be malformed (request-headers.ts), which is refused with a 4xx code. An endpoint that refuses nothing
+  // else has only this 4xx code.
   if (![...declared].some((code) => errors[code].status < 500)) declared.add('invalid_request');
   const inOrder = allCodes.filter((code) => declared.has(code));
   const responses = [...Map.groupBy(inOrder, (code) => errors[code].status)].map(([status, codes]) => {
@@ -55,13 +56,13 @@ function addRefusal(name: string, status: number, codes: readonly ErrorCode[], {
 }
 
 /**
- * Adds a schema that fits every refusal. Every path may give a few more codes than its operation names, and with this schema a client can
- * read any refusal without knowing its status.
+ * Adds a schema that fits every refusal. Every path may answer with a few more codes than its operation names. With this schema a client
+ * can read any refusal without knowing its status.
  */
 function addAnyRefusal({ responses, schemas }: Refusals): void {
   schemas['AnyRefusal'] ??= errorReply({ $ref: '#/components/schemas/ErrorDetails' });
   responses['AnyRefusal'] ??= {
-    description: 'Any refusal, such as those that every request may get.',
+    description: 'The response for any refusal, for example for refusals that every request may get.',
     headers: REQUEST_ID,
     content: {
       'application/json': {
@@ -72,7 +73,7 @@ function addAnyRefusal({ responses, schemas }: Refusals): void {
   };
 }
 
-/** The codes that any path may give beside the codes of its operation. The introduction of the document names them too. */
+/** The codes with which any path may answer besides the codes of its operation. The introduction of the document names them too. */
 const OF_EVERY_PATH = ['not_found', 'method_not_allowed', 'overloaded'] as const;
 
 /** The schema of the body of a refusal. @param error the schema of the field `error` */

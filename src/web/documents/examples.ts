@@ -4,8 +4,8 @@ import type { Schema } from './schemas.ts';
 type Components = Readonly<Record<string, Schema>>;
 
 /**
- * An example of a schema: the schema's own, or one made of the examples of its parts. A made object has the required fields, and those
- * optional fields that have an example. A text without an example is the name of its field.
+ * An example for a schema: its own example, or an object made from the examples of its parts. A made object has the required fields, and
+ * those optional fields that have an example. If a text has no example, the name of its field takes the place.
  */
 export function exampleOf(schema: Schema, components: Components, name = 'text'): unknown {
   if (schema['example'] !== undefined) return schema['example'];

@@ -82,8 +82,8 @@ const COSTLY =
   ' A process answers requests of this and other costly endpoints one at a time. Send them one after the other: many that wait at once are `rate_limited`.';
 
 /**
- * The endpoint, then its variants. A router prefers the path of a variant to the endpoint's, because a variant's path has one parameter
- * less.
+ * The endpoint, then its variants. A router prefers the path of a variant to the path of the endpoint, because a variant's path has one
+ * parameter less.
  */
 function withVariants(endpoint: EndpointDeclaration): EndpointDeclaration[] {
   return [endpoint, ...(endpoint.variants ?? []).map((variant) => variantOf(endpoint, variant))];
@@ -95,16 +95,16 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   docs: 'Pages for people: the guides, this reference, the live channels and the error codes.',
   accounts: 'An account belongs to an install, or to a user of the app store.',
   sessions: 'Signing in and out. A session names the account in place of an installId.',
-  coins: 'A balance with an exact ledger. Every operation takes effect once per key.',
+  coins: 'A balance with an exact ledger. Every operation takes effect once for each key.',
   highscores: 'A board for each game: the ten best scores, and the rank of a submission.',
   catalogue: 'The apps and games of the portfolio, and the coins that the app stores sell.',
   pairing: 'Signing a browser in with an app that scans its QR code.',
   rooms: 'Rooms in which players meet and share the public state of a game. `/v1/rooms/{code}/live` of the AsyncAPI document watches one.',
-  saves: 'Data that a game keeps of a player, with versions.',
+  saves: 'Data that a game keeps for a player, with versions.',
   trial: "A device's trial, started once.",
   subscription: 'Subscriptions that the app store confirmed or an app reported.',
   purchases: 'Coins bought in an app store: verified there, booked once, and taken back exactly.',
-  entitlement: 'What the caller may use now, from subscription and trial.',
+  entitlement: 'The content that the caller may use now, from a subscription or a trial.',
   events: 'With EVENTS=on only: the events of all accounts, in one order, for servers of the operator.',
   store: 'Signing in with the app store, and proving that an install is genuine.',
   operator: 'With ADMIN_API=on only, for server keys with the scope `admin`: what `npm run admin` reads and changes.',
@@ -131,7 +131,7 @@ const info = {
 
 const responseHeaders = {
   RequestId: {
-    description: 'Identifies this request in the log. A well-formed id that the request brings is kept.',
+    description: 'Identifies this request in the log. If the request sends a well-formed id, the response has the same id.',
     schema: { type: 'string' },
   },
   RetryAfter: { description: 'Seconds to wait before a retry.', schema: { type: 'integer' } },

@@ -28,8 +28,8 @@ function replyShape({ mediaType, reply }: EndpointDeclaration): z.ZodObject | un
 }
 
 /**
- * The schema and an example of the body of an answer with status 200. The schema of JSON is a component, so that generated types have
- * names.
+ * The schema and an example of the body of an answer with status 200. The schema of a JSON body is a component, so that generated types
+ * have names.
  */
 function describeReply(endpoint: EndpointDeclaration, schemas: Schemas): object {
   const shape = replyShape(endpoint);
@@ -71,8 +71,8 @@ export function describeOperation(declared: EndpointDeclaration, schemas: Schema
 }
 
 /**
- * Describes the body of requests. Its schema is a component, as that of a reply is: a generator would call a schema without a name
- * `InlineObject6`.
+ * Describes the body of requests. Its schema is a component, like the schema of a reply, because a generator would call a schema without a
+ * name `InlineObject6`.
  */
 function describeBody(endpoint: EndpointDeclaration, schemas: Schemas): object {
   if (endpoint.body === undefined) return {};
@@ -85,8 +85,8 @@ function describeBody(endpoint: EndpointDeclaration, schemas: Schemas): object {
 /**
  * The same schema, in which each optional field that takes any JSON is described as an object. Generated clients in C# and Java send null
  * for an unset field of any type, and the service would take that null as a merge patch or as the state of a room. An unset field of type
- * object is left out. The object says that it may have any members, because generators for TypeScript give an object that says nothing the
- * type of an empty one.
+ * object is left out. The description allows any members, because generators for TypeScript turn an object without a description of its
+ * members into an empty type.
  */
 function withoutOptionalNull({ properties, ...schema }: ObjectSchema): ObjectSchema {
   const fields = Object.entries(properties).map(([name, property]): [string, Schema] => {
@@ -110,7 +110,7 @@ function securityOf(endpoint: EndpointDeclaration): object[] {
   return endpoint.keyScope === undefined ? keyless : [...keyless, { serverKey: [] }];
 }
 
-/** The endpoint with the fields by which a request with a server key names its account. */
+/** The endpoint with the additional fields by which a request with a server key names its account. */
 function withAccountNames(endpoint: EndpointDeclaration): EndpointDeclaration {
   if (endpoint.keyScope === undefined || endpoint.caller === 'none' || endpoint.keyNeedsAccount === false) return endpoint;
   const place = endpoint.method === 'GET' ? 'query' : 'body';
@@ -151,8 +151,8 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
 }
 
 /**
- * Describes query parameters whose names are free, as one object whose members are parameters (style `form`, exploded). The title of the
- * schema is the name of the object.
+ * Describes query parameters that may have any name as one object whose members are the parameters (style `form`, exploded). The title of
+ * the schema is the name of the object.
  */
 function describeOtherParameters({ title, description, example, ...schema }: Schema): object {
   return {

@@ -24,7 +24,7 @@ export type Dialect = 'openapi-3.0' | 'draft-7';
 export class Schemas {
   readonly components: Record<string, Schema>;
   readonly #dialect: Dialect;
-  /** The names of the components, by the JSON text of the name that zod gave and of the definition. */
+  /** The names of the components. The key is the JSON text of zod's name and of the definition. */
   readonly #names = new Map<string, string>();
 
   constructor(components: Readonly<Record<string, Schema>> = {}, dialect: Dialect = 'openapi-3.0') {
@@ -33,8 +33,8 @@ export class Schemas {
   }
 
   /**
-   * The schema of the object of a request or a reply. Both use the input side of the shape: the server parses requests with the shape, and
-   * sends a handler's reply without parsing it.
+   * The schema of the object of a request or a reply. Both use the input side of the shape, because the server parses requests with the
+   * shape, but sends a handler's reply without parsing it.
    */
   object(shape: z.ZodObject): ObjectSchema {
     const { definitions = {}, ...schema } = z.toJSONSchema(shape, {
@@ -150,7 +150,7 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
   }
   // JavaScript escapes slashes in a pattern. Generators for Ruby would escape both the slash and its backslash again.
   if (typeof cleaned['pattern'] === 'string') cleaned['pattern'] = cleaned['pattern'].replaceAll('\\/', '/');
-  // `additionalProperties` is left out, because every object may have more fields anyway. If a class says so, generators for PHP make the
+  // `additionalProperties` is left out, because every object may have more fields anyway. If a class has it, generators for PHP make the
   // class call a parent that it does not have.
   const isClass = typeof cleaned['properties'] === 'object' && !isEmpty(cleaned['properties']);
   if (dialect === 'openapi-3.0' && isEmpty(cleaned['additionalProperties'])) {
@@ -158,8 +158,8 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
     else cleaned['additionalProperties'] = true;
   }
   if (dialect === 'openapi-3.0' && schema['default'] !== undefined) describeDefault(cleaned, schema['default']);
-  // zod adds long patterns to dates and UUIDs. The format alone says enough, and generators for C# apply the pattern to a Guid, which does
-  // not compile.
+  // zod adds long patterns to dates and UUIDs. The format says enough. Generators for C# would apply the pattern to a Guid, which does not
+  // compile.
   if (typeof cleaned['format'] === 'string') delete cleaned['pattern'];
   if (dialect === 'openapi-3.0' && cleaned['type'] === 'boolean') describeLiteral(cleaned);
   if (dialect === 'openapi-3.0' && isUnionOfPlainTypes(cleaned)) delete cleaned['anyOf'];
@@ -182,8 +182,8 @@ function isUnionOfPlainTypes({ anyOf }: Schema): boolean {
 }
 
 /**
- * Says the default of a field in its description, and leaves out the keyword: openapi-typescript would make a field that has it a required
- * one, also in requests.
+ * Writes the default of a field into its description, and drops the keyword `default`, because openapi-typescript would make such a field
+ * required, also in requests.
  */
 function describeDefault(schema: Record<string, unknown>, value: unknown): void {
   const text = `Default: \`${typeof value === 'string' ? value : JSON.stringify(value)}\`.`;
@@ -198,7 +198,7 @@ function describeLiteral(schema: Record<string, unknown>): void {
 }
 
 /**
- * Describes the range of whole numbers. To zod a whole number in a query is a text with a pattern, and its own description says `type:
+ * Describes the range of whole numbers. For zod, a whole number in a query is a text with a pattern. Its own description says `type:
  * 'integer'`. zod bounds other integers by the range in which doubles are exact, which is of no use to a reader.
  */
 function describeInteger(schema: Record<string, unknown>, dialect: Dialect): void {
@@ -206,7 +206,7 @@ function describeInteger(schema: Record<string, unknown>, dialect: Dialect): voi
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   const { minimum, maximum } = schema as { minimum?: number; maximum?: number };
-  // Generators for typed languages treat an integer without a format as one of 32 bits.
+  // Generators for typed languages would treat an integer without a format as an integer of 32 bits.
   const isShort = Math.abs(minimum ?? Infinity) <= MAX_INT32 && Math.abs(maximum ?? Infinity) <= MAX_INT32;
   if (dialect === 'openapi-3.0' && !isShort) schema['format'] = 'int64';
 }

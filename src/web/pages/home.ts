@@ -6,7 +6,7 @@ import { version } from '../version.ts';
 /** The part of the start page in which visitors can try the service. */
 export interface Playground {
   readonly section: (shown: { readonly sandbox: boolean }) => Html;
-  /** The name of the module that the playground runs. `imported` are the modules that it imports. */
+  /** The name of the module that the playground runs. `imported`: the modules that it imports. */
   readonly module: string;
   readonly imported: readonly string[];
 }
@@ -17,7 +17,7 @@ export interface Shown {
   readonly sandbox: boolean;
   /** The playground, if the page has one. */
   readonly playground: Playground | undefined;
-  /** Whether `/metrics` is served on the service's own port. */
+  /** Whether the service's own port serves `/metrics`. */
   readonly metrics: boolean;
 }
 
@@ -100,10 +100,10 @@ function hero({ playground }: Shown): Html {
   </section>`;
 }
 
-/** The address in the example. The page's script replaces it by the page's own address. */
+/** The address in the example. The page's script puts the page's own address in its place. */
 const ORIGIN = 'http://127.0.0.1:3000';
 
-/** The game in the example. The page's script replaces it by the first game of the catalogue. */
+/** The game in the example. The page's script puts the first game of the catalogue in its place. */
 const GAME = 'pebble-drop';
 
 /** The source of an example game, which the README shows too. */
@@ -144,7 +144,7 @@ const DOCUMENTS: readonly (readonly [href: string, name: string, about: string])
   ['/asyncapi.json', 'AsyncAPI', 'The live channels over WebSocket.'],
   ['/?format=json', 'List as JSON', 'Every endpoint with its schemas and a curl example.'],
   ['/health', 'Health', 'Whether the process is alive.'],
-  ['/ready', 'Readiness', 'Whether it should get traffic, and why not.'],
+  ['/ready', 'Readiness', 'Whether the service should get traffic, and the reason if not.'],
   ['/metrics', 'Metrics', 'Prometheus text.'],
   ['/client.js', 'Client library', 'One module, 6 KB gzipped, for pages without a build.'],
 ];

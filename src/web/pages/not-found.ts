@@ -2,7 +2,7 @@ import { html } from '../html.ts';
 import { HTML, layout, pageHeaders } from '../layout.ts';
 import type { NotFoundPage } from '../../server/http/error-answer.ts';
 
-/** The page that the service answers at a path that it does not have. */
+/** The page with which the service answers at an unknown path. */
 export const notFoundPage: NotFoundPage = {
   mediaType: HTML,
   headers: pageHeaders(),

@@ -88,7 +88,8 @@ client.watchRoom('BCDFG', (room) => {
 function section(id: string, channel: Channel, { operations, components }: AsyncapiParts): Html {
   const { address, summary, description, messages, parameters = {}, bindings } = channel;
   const { query, headers } = bindings.ws;
-  // The description ends with a list of the errors of refused upgrades. The page lists these errors below, under a heading of their own.
+  // The description in the document ends with a list of the errors of refused upgrades. The page lists these errors below, under a heading
+  // of their own.
   const [about = ''] = description.split(/\n*A refused upgrade gets/);
   return html`<section class="tag" aria-labelledby="${id}-title">
     <div class="operation" id="${id}">
@@ -167,7 +168,7 @@ function messageSection(
   </article> `;
 }
 
-/** The schema with `example` and `enum`, as in OpenAPI, in place of AsyncAPI's `examples` and `const`. */
+/** The schema with `example` and `enum`, as in OpenAPI, instead of AsyncAPI's `examples` and `const`. */
 function withExamples(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withExamples);
   if (typeof value !== 'object' || value === null) return value;

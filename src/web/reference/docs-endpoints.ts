@@ -15,14 +15,14 @@ function docsPage<const Path extends string>(path: Path, operationId: string, su
   return textEndpoint({ path, operationId, summary, mediaType }, headers, async ({ docs }) => (await docs().pages()).get(path)!);
 }
 
-export const startDocs = docsPage('/docs', 'getDocsPage', 'The start of the documentation as an HTML page, with every call.');
+export const startDocs = docsPage('/docs', 'getDocsPage', 'The start page of the documentation as an HTML page, with every call.');
 
 export const channelsDocs = docsPage('/docs/channels', 'getChannelsPage', 'The live channels and their messages as an HTML page.');
 
 export const errorsDocs = docsPage(
   '/docs/errors',
   'getErrorsPage',
-  'Every error code as an HTML page: what it means, and what to do about it.',
+  'Every error code as an HTML page: its meaning, and what the caller can do about it.',
 );
 
 export const searchedDocs = docsPage(

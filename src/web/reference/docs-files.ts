@@ -12,7 +12,7 @@ export interface DocsFile {
 
 const root = new URL('../../../', import.meta.url);
 
-/** The folders whose files are shown. Pictures and decisions are for readers of the repository. */
+/** The folders whose files are shown. Pictures and decisions are left out, because they are for readers of the repository. */
 const FOLDERS = [
   ['docs', /\.md$/],
   ['docs/features', /\.md$/],
@@ -20,7 +20,7 @@ const FOLDERS = [
   ['docs/examples', /./],
 ] as const;
 
-/** The files that the pages show. A copy of the service without the folder `docs` has none. */
+/** The files that the pages show. A copy of the service without the folder `docs` has no such files. */
 export function docsFiles(): DocsFile[] {
   const inFolders = FOLDERS.flatMap(([folder, pattern]) =>
     existsSync(new URL(folder, root))
@@ -42,7 +42,10 @@ function pathOf(file: string): string {
   return `/${file.replace(/^docs\/features\//, 'docs/reference/').replace(/\.md$/, '')}`;
 }
 
-/** Gives the address of each link in a file. Undefined for files that the service does not show, and for anything but the web. */
+/**
+ * Returns the address to which each link in a file leads on the pages. Undefined for files that the service does not show; an address on
+ * the web stays as it is.
+ */
 export function addressesFrom(file: string, files: readonly DocsFile[], ending: '' | '.md'): (target: string) => string | undefined {
   const shown = new Map(files.map((each) => [each.file, each]));
   return (target) => {

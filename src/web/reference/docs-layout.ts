@@ -8,14 +8,14 @@ export interface DocsPage {
   readonly name: string;
   /** What the page is about, in one sentence. */
   readonly about: string;
-  /** The parts of the page. The list of all pages shows them below the page's own name. */
+  /** The parts of the page. In the list of all pages, the sections of the page stand below its name. */
   readonly contents: readonly ContentsGroup[];
   /** The sections that the search finds. Undefined: those of `contents`. */
   readonly sections?: readonly { readonly id: string; readonly text: string }[];
   readonly main: Html;
 }
 
-/** A group of links, which lead to sections of the page. */
+/** A group of links to sections of the page. */
 export interface ContentsGroup {
   /** Empty: the group has none. */
   readonly heading: string;

@@ -10,7 +10,7 @@ import { OF_SERVICE, referencePage, referencePath, tagged, type OpenapiParts, ty
 import { searchIndex } from './search-index.ts';
 import { startPage } from './start-page.ts';
 
-/** What the pages are made of, beside the files of the repository. */
+/** The data from which the pages are made, besides the files of the repository. */
 export interface DocsSources {
   readonly openapi: OpenapiParts;
   readonly asyncapi: AsyncapiParts;
@@ -87,14 +87,14 @@ export function docsSite({ openapi, asyncapi, givers }: DocsSources): Record<str
   };
 }
 
-/** The calls of a feature, for its Markdown: the page has them with their fields. */
+/** The calls of a feature for its Markdown. The page lists them with their fields instead. */
 function callsText({ listed }: Tagged): string {
   const lines = listed.map(({ method, path, operation: { summary } }) => `- \`${method} ${path}\`: ${summary}`);
   return `\n## Calls\n\nTheir fields and errors are in /openapi.json.\n\n${lines.join('\n')}\n`;
 }
 
 function guidePage(path: string, { title: written, about, body, headings }: MarkdownPage): DocsPage {
-  // The README has the name of the project as its title.
+  // The title of the README is the name of the project, so its page gets another title.
   const title = path === '/docs/readme' ? 'First steps' : written;
   return {
     path,
@@ -110,7 +110,7 @@ function guidePage(path: string, { title: written, about, body, headings }: Mark
   };
 }
 
-/** The list of pages for language models, in the form of https://llmstxt.org: each page with its Markdown. */
+/** The list of pages for language models, in the form of https://llmstxt.org. It leads to the Markdown of each page. */
 function llmsText(groups: readonly PageGroup[], written: readonly DocsFile[]): string {
   const inMarkdown = new Set(written.map(({ path }) => path));
   const lists = groups

@@ -17,7 +17,7 @@ export interface Giver {
 
 export type ErrorGivers = Readonly<Record<ErrorCode, readonly Giver[]>>;
 
-/** For each error code the endpoints and channels that declare it: endpoints first, then channels. */
+/** The endpoints and channels that declare each error code: endpoints first, then channels. */
 export function errorGivers(features: Features, channels: Channels): ErrorGivers {
   const endpoints = Object.entries(features).flatMap(([tag, ofTag]) => ofTag.map((endpoint) => ({ tag, endpoint })));
   const entries = (Object.keys(errors) as ErrorCode[]).map((code): [ErrorCode, Giver[]] => [

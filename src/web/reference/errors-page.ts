@@ -8,7 +8,7 @@ import { methodMark } from './reference-page.ts';
 
 const codes = Object.keys(errors) as ErrorCode[];
 
-/** For some codes, where they come from besides the endpoints and channels that declare them. */
+/** The origin of some codes, besides the endpoints and channels that declare them. */
 const elsewhere: Partial<Record<ErrorCode, string>> = {
   invalid_request: 'every path, for headers that are malformed',
   not_found: 'every path that the service does not have',
@@ -94,7 +94,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
   503: 'Service unavailable',
 };
 
-/** How many endpoints are shown for a code before the others are folded. A code that almost every endpoint may give has some fifty. */
+/** How many endpoints are shown for a code. The others are folded. A code that almost every endpoint may give has some fifty. */
 const SHOWN = 4;
 
 function giverList(code: ErrorCode, givers: readonly Giver[]): Html {

@@ -6,7 +6,7 @@ export type Components = Readonly<Record<string, Schema>>;
 
 type Properties = Readonly<Record<string, Schema>>;
 
-/** The depth to which objects within objects are listed. Only recursive schemas have deeper ones. */
+/** How deep objects within objects are listed. Only recursive schemas have deeper ones. */
 const DEEPEST = 6;
 
 /** The fields of an object as a list, in which the fields of inner objects are folded. Empty for a schema without fields. */
@@ -50,7 +50,7 @@ function fieldsWithin(field: Schema, components: Components, depth: number): Htm
   return fieldList(field, components, depth + 1);
 }
 
-/** The schema that a reference leads to, with the fields of all parts of an `allOf`. */
+/** The schema to which a reference leads, with the fields of all parts of an `allOf`. */
 export function resolved(schema: Schema, components: Components): Schema {
   const { $ref: reference, allOf, ...own } = schema as Schema & { $ref?: string; allOf?: Schema[] };
   const parts = [
@@ -75,7 +75,7 @@ function typeOf(schema: Schema, components: Components): string {
   const { type, nullable, format, minLength, maxLength } = schema as Readonly<Record<string, string | number | undefined>>;
   const values = (schema['enum'] ?? ('const' in schema ? [schema['const']] : undefined)) as unknown[] | undefined;
   const orNull = nullable ? ' or null' : '';
-  // A long list of values is not written out. The longest, the error codes, has a page of its own.
+  // A long list of values is not written out. The longest list has the error codes, which have a page of their own.
   if (values !== undefined && values.length <= 12) return values.map((value) => JSON.stringify(value)).join(' or ');
   const choices = (schema['oneOf'] ?? schema['anyOf']) as Schema[] | undefined;
   if (choices !== undefined) return choices.map((choice) => typeOf(resolved(choice, components), components)).join(' or ') + orNull;

@@ -7,9 +7,9 @@ export interface MarkdownPage {
   readonly title: string;
   /** The first sentence, as plain text. */
   readonly about: string;
-  /** The text below the title, without the samples that `samples` has. */
+  /** The text below the title, without the samples in `samples`. */
   readonly body: Html;
-  /** The samples in front of the first heading, where they were asked for apart. */
+  /** The samples that stand before the first heading, if the caller asked for them separately. */
   readonly samples: readonly Html[];
   readonly headings: readonly Heading[];
 }
@@ -68,7 +68,7 @@ const LANGUAGES: Readonly<Record<string, string>> = {
 };
 
 function rendererOf(addressOf: (target: string) => string | undefined, headings: Heading[]): RendererObject {
-  /** Whether the text being written is in a link, in which there must be no other link. */
+  /** Whether the text that is being written is in a link, which must not contain another link. */
   let isInLink = false;
   const linkText = (write: () => string): Html => {
     const before = isInLink;
@@ -95,7 +95,8 @@ function rendererOf(addressOf: (target: string) => string | undefined, headings:
     codespan: ({ text }) => (isInLink ? html`<code>${text}</code>` : linkedCode(text)).text,
     table({ header, rows }) {
       const labels = header.map(({ text }) => plain(text));
-      // On narrow screens each row is a block, and each cell shows the heading of its column. Then only the roles say that it is a table.
+      // On narrow screens each row is a block, and each cell shows its column's heading. Only the roles then tell assistive software that
+      // it is a table.
       return html`<div class="sideways" tabindex="0" role="group" aria-label="Table: ${labels.filter(Boolean).join(', ')}">
         <table role="table">
           <thead role="rowgroup">

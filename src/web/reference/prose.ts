@@ -27,7 +27,7 @@ export function prose(text: string): Html[] {
   });
 }
 
-/** Code in a sentence. An error code leads to its advice, and a path that a person can open leads there. */
+/** Code in a sentence. An error code becomes a link to its advice. A path that a person can open becomes a link to that path. */
 export function linkedCode(code: string): Html {
   if (Object.hasOwn(errors, code)) return errorLink(code);
   return PAGES.test(code) ? html`<a href="${code}"><code>${code}</code></a>` : html`<code>${code}</code>`;

@@ -66,7 +66,7 @@ export function tagged({ tags, paths }: OpenapiParts): Tagged[] {
   }));
 }
 
-/** The tags that come last. Most readers want the calls of games and apps, not pages, probes, operators and the sandbox. */
+/** The tags that come last. Most readers want the calls of games and apps. So pages, probes, operators and the sandbox come last. */
 export const OF_SERVICE: readonly string[] = ['service', 'docs', 'operator', 'sandbox'];
 
 /** The address of the page of a feature, or of one of its calls. */
@@ -116,13 +116,13 @@ export function methodMark(method: string): Html {
   return html`<b class="method ${method.toLowerCase()}">${method}</b> `;
 }
 
-/** The path as the table of contents shows it, without /v1: all paths but a few begin with that, and the column is narrow. */
+/** The path in the form for the table of contents, without /v1, because nearly all paths begin with /v1 and the column is narrow. */
 function shortened(path: string, paths: OpenapiParts['paths']): string {
   const short = path.replace(/^\/v1(?=\/)/, '').replace(/^\/sandbox\/.*(?=\/[^/]+\/[^/]+$)/, '…');
   return short !== path && short in paths ? path : short;
 }
 
-/** The curl command of an operation. If it is long, each option is on a line of its own. */
+/** The curl command of an operation. If the command is long, each option is on a line of its own. */
 function curlOf(operation: Operation): string {
   const [{ source }] = operation['x-codeSamples'];
   return source.length <= 52 ? source : source.replace(/ (?=-[Hdb] ')/g, ' \\\n  ').replaceAll('; curl', ';\ncurl');
@@ -198,7 +198,7 @@ function form({ method, path, operation }: Listed, components: Components): Html
   const { operationId: id, parameters = [], requestBody, security } = operation;
   const [mediaType, body] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const inputs = [
-    // A conditional request is left out, because its answer may be empty.
+    // The headers of a conditional request are left out, because the answer might be empty.
     ...parameters.filter(({ name }) => name !== 'if-none-match'),
     ...(security.length === 0 ? [] : [{ name: 'authorization', in: 'header', required: false, schema: {} } as const]),
   ];
@@ -241,8 +241,8 @@ ${bodyExample(body.schema, parameters, components)}</textarea>
 }
 
 /**
- * An example of the body, as JSON. The installId is left out if the form has it as a header, and the accountId, because only servers send
- * it.
+ * An example of the body, as JSON. The installId is left out if the form has it as a header. The accountId is left out because only servers
+ * send it.
  */
 function bodyExample(schema: Schema, parameters: readonly Parameter[], components: Components): string {
   const example = { ...(exampleOf(schema, components) as Record<string, unknown>) };

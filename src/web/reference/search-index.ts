@@ -1,6 +1,6 @@
 import type { DocsPage } from './docs-layout.ts';
 
-/** A section of a page, as the search of the pages finds it. */
+/** A section of a page, in the form that the search needs. */
 export interface Found {
   readonly href: string;
   readonly title: string;
@@ -24,7 +24,7 @@ export function searchIndex(pages: readonly DocsPage[]): Found[] {
   });
 }
 
-/** The text of a piece of HTML, without its forms. Both begin and end anywhere, also within a tag. */
+/** The text of a piece of HTML, without its forms. Such a piece may begin and end anywhere, even within a tag. */
 function textOf(piece: string): string {
   return piece
     .replace(/^[^<>]*>/, '')

@@ -7,7 +7,7 @@ import { styleSheet } from './style-sheet.ts';
 
 const CSS = 'text/css; charset=utf-8';
 
-/** The style sheet that every page loads first. It is a file of its own, so that a browser keeps it from one page to the next. */
+/** The style sheet that every page loads first. It is a separate file, so that a browser can reuse it on the next page. */
 export const pagesStyle = textEndpoint(
   { path: '/pages/style.css', operationId: 'getPageStyle', summary: 'The style sheet of all HTML pages.', mediaType: CSS },
   ASKED_EACH_TIME,
@@ -20,7 +20,7 @@ export const docsStyle = textEndpoint(
   styleSheet(new URL('reference.css', import.meta.url)),
 );
 
-/** The style sheets that only one page outside of /docs has, by name. */
+/** The style sheets that only one page outside of /docs uses, by name. */
 const ownSheets = new Map([
   ['home.css', styleSheet(new URL('home.css', import.meta.url))],
   ['pairing.css', styleSheet(new URL('pairing.css', import.meta.url))],
