@@ -63,7 +63,7 @@ export interface LimitedOperator {
   readonly isPerson: boolean;
   /** Whether the operator has access to Redis, and needs no key: then no second person is asked for. */
   readonly isOutside: boolean;
-  /** The second person, if one has said yes. */
+  /** The second person who has approved the change, if any. */
   readonly approvedBy?: string | undefined;
 }
 
@@ -100,7 +100,7 @@ export async function limitsOf(coins: CountedCoins<never>, operator: LimitedOper
     ...(alone === undefined
       ? []
       : [
-          `Within 24 hours you may change ${plain(alone)} coins alone (TWO_PERSON_COINS): you have changed ${plain(figures.alone)}, and this is ${plain(sum)} more.`,
+          `Alone you may change ${plain(alone)} coins within 24 hours (TWO_PERSON_COINS): you have changed ${plain(figures.alone)}, and this is ${plain(sum)} more.`,
         ]),
   ];
   const left = alone === undefined ? {} : { leftAlone: Math.max(0, alone - figures.alone) };

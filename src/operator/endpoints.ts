@@ -149,7 +149,7 @@ export function refuseWithoutKey(): Refusal<'server_only'> {
   return refuse('server_only', { message: 'This needs a server key with the scope admin.' });
 }
 
-/** As `perform`, for the holder of a key. */
+/** Like `perform`, but for the holder of a key. */
 export async function performWith(
   key: ServerKey,
   declared: Operation,

@@ -190,7 +190,7 @@ export const movePurchase = operation({
   },
 });
 
-/** As `movePurchase`, for a subscription. */
+/** Like `movePurchase`, but for a subscription. */
 async function moveSubscription(
   purchase: string,
   { accountId, key, reason }: { readonly accountId: string; readonly key: string; readonly reason: string },

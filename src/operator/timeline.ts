@@ -148,7 +148,7 @@ async function eventsOf(owners: readonly string[], { from, to }: Span, { events:
   };
 }
 
-/** What the account has now, by its times. */
+/** The data that the account has now, by their times. */
 async function factsOf(accountId: string, services: OperatorServices, operator: Operator): Promise<Source> {
   const prepared = await show.prepare({ accountId } as never, services, operator);
   if (prepared instanceof Refusal || !('reply' in prepared)) return NOTHING;

@@ -25,7 +25,7 @@ const MOST_OVERLAP_MINUTES = 43_200;
 /** The default is a day, so that there is time to give the new secret to all receivers. */
 const OVERLAP_MINUTES = 1440;
 
-const NOT_RELAYED = 'No process delivers events: EVENTS is off, or the service does not run. Until it runs with EVENTS=on, nothing is sent.';
+const NOT_RELAYED = 'No process carries events: EVENTS is off, or the service does not run. Until it runs with EVENTS=on, nothing is sent.';
 
 const exampleOf = (path: string, body: object): string =>
   `curl -s $base/v1/admin/webhooks${path} -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
@@ -215,7 +215,7 @@ function switched(verb: 'disable' | 'enable', description: string) {
     operationId: `${verb}Webhook`,
     title: verb === 'disable' ? 'Stop it' : 'Start it',
     role: 'economist',
-    summary: verb === 'disable' ? 'Stops a webhook.' : 'Restarts a webhook that was stopped by an operator, or by the status 410 of its endpoint.',
+    summary: verb === 'disable' ? 'Stops a webhook.' : 'Restarts a webhook that an operator or the status 410 of its endpoint stopped.',
     description,
     reply: z.object({ webhook: Webhook }),
     body: { reason: 'the website moves, ticket 4711' },
@@ -264,7 +264,7 @@ export const repeatDelivery = hookChange({
   role: 'support',
   costly: true,
   summary: 'Sends one event to a webhook again, within a second or two.',
-  description: 'The event is sent outside the order of its account. It may be an event that was given up, or have a type that the webhook does not get.',
+  description: 'The event is sent outside the order of its account. It may have been given up before, or have a type that is not sent.',
   fields: {
     event: z.string().min(1).max(100).meta({ description: 'The id of the event: the `webhook-id` of its delivery.' }),
   },
@@ -302,7 +302,7 @@ export const repeatFailed = hookChange({
   errors: ['webhooks_full'],
   body: { reason: 'the receiver is mended, ticket 4711' },
   shown: ({ waitingAccounts, givenUp }) => [
-    `If the service is running, it tries ${waitingAccounts} waiting accounts and ${givenUp} events that were given up, within a second or two.`,
+    `If the service runs, it tries ${waitingAccounts} waiting accounts and ${givenUp} events that were given up, within a second or two.`,
   ],
   async plan(hook, _, { hooks }) {
     const { id, waitingAccounts } = hook;

@@ -91,7 +91,7 @@ export class DataCheck {
 
   /**
    * Runs the script that reads and advances the heartbeat. A script that only reads runs in its place if Redis refuses writes. It also
-   * does if the disk of the private Redis refuses writes, because with `appendfsync always` Redis exits when it cannot write its file. So a
+   * runs if the disk of the private Redis refuses writes, because with `appendfsync always` Redis exits when it cannot write its file. So a
    * process can start and answer reads while Redis is full, lacks replicas or is a replica.
    */
   async #see(keys: CheckKeys, words: CheckWords): Promise<Answer<'found' | 'missing'>> {

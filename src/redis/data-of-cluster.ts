@@ -31,7 +31,7 @@ export interface DataOfClusterOptions {
   readonly newPlace: (own: OwnVerdictOptions) => DataVerdict;
   /** Checks the data of all primaries, like `DataGuard.checkAgain`. */
   readonly checkAgain: () => Promise<unknown>;
-  /** To call after the check of one primary. */
+  /** Must be called after the check of one primary. */
   readonly checked: () => void;
   readonly askForSlots: () => void;
 }

@@ -108,7 +108,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     if (!this.isUsable && this.#failure instanceof SettingError) throw this.#failure;
   }
 
-  /** Checks the rights of the Redis user now. To call after Redis refused a command. */
+  /** Checks the rights of the Redis user now. Must be called after Redis refused a command. */
   checkRights(): void {
     const { checkRights } = this.#options;
     if (checkRights === undefined || !this.isUsable) return;

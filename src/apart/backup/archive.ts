@@ -8,7 +8,7 @@ import { createTarHeader, readTarHeader, BLOCK_BYTES, paddingOf } from './tar.ts
  * has the checksums of the other members in the format of `sha256sum --check`. A truncated file has no last member.
  */
 
-/** Why a file is not a complete backup. The message is a sentence for the operator to read. */
+/** The reason why a file is not a complete backup. The message is a sentence for the operator to read. */
 export class DamagedBackup extends Error {}
 
 const SUMS = 'SHA256SUMS';

@@ -47,7 +47,7 @@ export function examineFailedStart(dataDir: string, reason: string, diagnosis: D
     diagnosis.fact('redis', 'not started: its data ends in the middle of a write');
     diagnosis.find('warning', 'cut_tail', {
       text: `The append-only file of the private Redis ends in the middle of a write.${checked(dataDir)}`,
-      cost: 'The next start of the service drops that end. It was not acknowledged, unless the disk lost more than one write.',
+      cost: 'The next start of the service drops the cut write. It was not acknowledged, unless the disk lost more than one write.',
       mend: trouble.mend,
     });
     return true;

@@ -30,7 +30,7 @@ export const ask = endpoint({
     typed: z.object({ what: z.string(), figure: z.number() }).optional(),
     /** Sentences about the limits on coins that the operator should know. */
     limits: z.array(z.string()).optional(),
-    /** Why a second person has to say yes. The operator may ask a second person by `requests ask`. */
+    /** The reason why a second person has to approve the change. The operator may ask a second person by `requests ask`. */
     secondPerson: z.string().optional(),
     /** The coins that the operator may still change alone within 24 hours. Left out: any. */
     leftAlone: z.number().optional(),

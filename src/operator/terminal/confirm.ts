@@ -44,6 +44,6 @@ export async function readHidden(name: string, signal: AbortSignal): Promise<str
   const word = await Promise.race([line, ended]);
   terminal.close();
   if (isTerminal) process.stderr.write('\n');
-  if (word === '') throw new Failure(`Standard input does not name the ${name}. Nothing was changed.`);
+  if (word === '') throw new Failure(`Standard input has no ${name}. Nothing was changed.`);
   return word;
 }

@@ -117,7 +117,7 @@ export class Exchange {
     return now >= this.#deadline;
   }
 
-  /** Whether a write that this request caused may have reached Redis. A 503 then says `outcome:"unknown"`. */
+  /** Whether a write that this request caused may have reached Redis. If so, the answer 503 has `outcome:"unknown"`. */
   get mayHaveWritten(): boolean {
     return this.#mayHaveWritten;
   }

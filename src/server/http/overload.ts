@@ -74,7 +74,7 @@ export class Overload {
   }
 }
 
-/** The most refusals in one interval of the sweep, 100 ms. To send them takes 2 to 4 % of a core. */
+/** The most refusals in one interval of the sweep, 100 ms. Sending so many takes 2 to 4 % of a core. */
 const REFUSALS_AT_ONCE = 200;
 
 /** The `Retry-After` of the refusal, in milliseconds. */

@@ -209,7 +209,7 @@ export class RequestHeaders {
 
   /**
    * Whether this must be the last request of its connection, for one of these reasons:
-   * - Either the client asked for it (RFC 9112, section 9.6), or uWS will close the connection.
+   * - The client asked for it (RFC 9112, section 9.6), or uWS will close the connection.
    * - The body is chunked. uWS's reader of chunks is lax, so the body may really end later (RFC 9112, section 11.2), and the bytes of a
    * next request may belong to it.
    * - The body is so long that the service closes the connection before its end.

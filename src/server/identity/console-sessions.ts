@@ -301,7 +301,7 @@ export class ConsoleSessions {
   /**
    * Starts a session of a person whose groups the provider has just named.
    * @param authenticatedAt when the person last proved the identity at the provider, in milliseconds since 1970. Undefined: not known
-   * @param held with what the provider can be asked again
+   * @param held the data with which the provider can be asked again
    */
   startOf(person: string, role: Role, authenticatedAt: number | undefined, held: string): Promise<Started> {
     return this.#start(person, role, (authenticatedAt ?? -CONFIRMED_MS) + CONFIRMED_MS, ` ${this.#options.now()} ${held}`);

@@ -4,7 +4,7 @@ import { LruCache } from '../lru-cache.ts';
 /** The most milliseconds for which an upgrade is held back. A client gives up after four seconds, and the network takes a part of them. */
 const HELD_MS = 1500;
 
-/** How far channels may run ahead of their rate, in milliseconds. In quiet times none is held back. */
+/** How far channels may run ahead of their rate, in milliseconds. In quiet times no channel is held back. */
 const AHEAD_MS = 50;
 
 /** The most refused clients whose reason is remembered. */
@@ -20,8 +20,8 @@ type GivenTimes = number[];
  * Spreads the channels that open. After an outage all clients of a process come back within seconds, and each costs several round trips to
  * Redis. Without a bound the players who are back already would have to wait for the others.
  *
- * At most CHANNELS_PER_SECOND channels open each second. Further ones wait for up to HELD_MS. Channels that would have to wait longer are
- * refused. Each refused client gets a different `retryAfterMs`, so that these clients come back at the same rate.
+ * At most CHANNELS_PER_SECOND channels open each second. Further channels wait for up to HELD_MS. Channels that would have to wait longer
+ * are refused. Each refused client gets a different `retryAfterMs`, so that these clients come back at the same rate.
  */
 export class Arrivals {
   readonly #intervalMs: number;

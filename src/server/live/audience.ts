@@ -13,7 +13,7 @@ export class Audience {
   readonly #joining = new Map<Watcher, number>();
   /** The watchers that take patches and missed a state. They get no patch until a whole state was sent to them. */
   readonly #behind = new Set<Watcher>();
-  /** The watchers by the name to which messages and private parts are addressed. */
+  /** The watchers of each name. Messages and private parts are addressed to names. */
   readonly #named = new Map<string, Set<Watcher>>();
   #patchedCount = 0;
 

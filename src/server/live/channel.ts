@@ -150,7 +150,7 @@ export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
   readonly checked?: (socket: ChannelSocket<Memory>, services: Taken) => void;
   /**
    * Called when nothing has come for some seconds from a connection that has a name and lags. Called again with `isHeard` when something
-   * has come. One that does not lag is closed.
+   * has come. A connection that does not lag is closed.
    */
   readonly silent?: (socket: ChannelSocket<Memory>, services: Taken, isHeard: boolean) => Promise<void>;
   /** @param silentMs for how long nothing had come from a connection that was closed for its silence; else 0 */

@@ -78,7 +78,7 @@ export class Pushes {
     return bytesPerSecond === undefined ? 0 : (1000 * bytes * Math.min(watchers, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
   }
 
-  /** As `millisecondsPaidFor`, for a text. The bytes of the text are counted only if they could delay the next push. */
+  /** Like `millisecondsPaidFor`, but for a text. The bytes of the text are counted only if they could delay the next push. */
   #millisecondsOf(message: string, watchers: number): number {
     const mostMs = this.millisecondsPaidFor(3 * message.length, watchers);
     return mostMs < PUSH_INTERVAL_MS ? mostMs : this.millisecondsPaidFor(Buffer.byteLength(message), watchers);

@@ -76,7 +76,7 @@ export class SendQueue implements Watcher {
   /** The relayed messages that the socket missed because it lagged, as ranges of their numbers. */
   readonly #missed: { from: number; to: number }[] = [];
   readonly #published: Published[] = [];
-  /** What is being sent to this socket alone. If uWS drops a message then, it is this one. */
+  /** The message that is being sent to this socket alone. If uWS drops a message then, it is this one. */
   #sending: 'state' | Answer | undefined;
   #isNamed = false;
 

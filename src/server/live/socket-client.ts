@@ -17,7 +17,7 @@ export interface SocketClient {
    * session has ended, the client only watches.
    */
   readonly hasBearer: boolean;
-  /** Who the session of the upgrade names. */
+  /** The caller that the session of the upgrade names. */
   sessionCaller(): Caller | undefined;
   callerOf(credentials: MessageCredentials): Promise<Caller>;
   /** @throws Refusal if the token is no server key */

@@ -49,7 +49,7 @@ export interface LiveSocketOptions<Services> {
   readonly host: SocketHost<Services>;
   readonly channel: Channel<Services>;
   readonly client: SocketClient;
-  /** What the socket watches from the start. Undefined: it watches nothing until `watch` is called. */
+  /** The topic that the socket watches from the start. Undefined: it watches nothing until `watch` is called. */
   readonly topic: Topic | undefined;
   readonly takesPatches: boolean;
 }

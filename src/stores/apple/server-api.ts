@@ -49,7 +49,8 @@ const ANSWER_BYTES = 1024 * 1024;
 const CALL_NEEDS_MS = 1000;
 
 /**
- * How far back the history of notifications goes, in milliseconds: 180 days, and 30 in the sandbox. A minute less, because clocks differ.
+ * How far back the history of notifications goes, in milliseconds: 180 days, and 30 in the sandbox. One minute is subtracted, because
+ * clocks differ.
  */
 const HISTORY_MS = { Production: 180 * 86_400_000 - 60_000, Sandbox: 30 * 86_400_000 - 60_000 } as const;
 

@@ -111,7 +111,7 @@ function readServiceAccount(file: string): ServiceAccount {
 }
 
 /**
- * The reason of an error in the key file. The reason quotes nothing from the file, because the file contains a private key. The message of
+ * Describes an error in the key file. The text quotes nothing from the file, because the file contains a private key. The message of
  * a SyntaxError would quote a part of it.
  */
 function reasonOf(error: unknown): string {

@@ -170,7 +170,7 @@ async function begin(): Promise<void> {
       'This link is not complete',
       token === ''
         ? 'The address of this page has no code. Scan the code on the other screen again.'
-        : 'The code in the address of this page is not a pairing\'s. Scan the code on the other screen again.',
+        : "The code in the address of this page is not a pairing's. Scan the code on the other screen again.",
     );
   const [status, claimant] = await Promise.all([pairStatus(), cookieClaimant()]);
   // The status is checked first, so that nobody signs in or gets an account for a code that is no longer valid.

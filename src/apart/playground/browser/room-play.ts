@@ -16,7 +16,7 @@ interface Place {
   readonly y: number;
 }
 
-/** The state with which this page opens a room. It has trees, which do not change, so they need not be sent again. */
+/** The state with which this page opens a room. The trees in it do not change, so they need not be sent again. */
 export const newState: { readonly trees: readonly Place[] } = {
   trees: [
     { x: 5, y: 0 },

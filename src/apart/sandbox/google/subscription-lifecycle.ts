@@ -30,7 +30,7 @@ export interface IssuedSubscription {
   readonly expiredPurchaseToken?: string;
   /** The account that the app had named for the expired purchase. */
   readonly expiredObfuscatedAccountId?: string;
-  /** A licence tester bought it. */
+  /** Whether a licence tester bought the subscription. */
   readonly test?: boolean;
   /** The time from which on the store's API knows the subscription. Left out: at once. */
   readonly knownAt?: number;

@@ -150,9 +150,7 @@ async function bulkView(
       field(
         marked(kind === bulkGrant ? 'Key of the event' : 'Key of the grant', key),
         key,
-        kind === bulkGrant
-          ? 'With the same key an account gets coins only once.'
-          : 'The ledgers say who was granted how much under it.',
+        kind === bulkGrant ? 'With the same key an account gets coins only once.' : 'The ledgers say who was granted how much under it.',
       ),
     ),
     field(marked('Reason, for other operators', reason), reason),

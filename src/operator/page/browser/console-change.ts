@@ -378,7 +378,7 @@ function daysFor(time: Input, ahead: readonly number[]): HTMLElement {
   return make('div', { className: 'row' }, ...buttons);
 }
 
-/** Begin and end of a change's effect. */
+/** When the effect of a change begins and ends. */
 function spanTo({ value }: Input): string {
   const end = value === '' ? 'without an end' : `until ${value.replace('T', ' ')} (${zoneName()})`;
   return `From now, ${zonedTime(new Date()).replace('T', ' ')} (${zoneName()}), ${end}.`;
