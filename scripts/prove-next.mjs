@@ -26,6 +26,7 @@ const turns = [
   { 'sign-ins': 5.5 },
   { pages: undefined },
   { openapi: undefined, client: undefined },
+  { clients: 5.5 },
   { platforms: 5.5 },
 ];
 
@@ -49,6 +50,7 @@ const hasNetwork = () => spawnSync('npm', ['view', 'typescript', 'version'], { s
 function canRun(proof) {
   if (proof === 'platforms' && process.getuid?.() !== 0) return false;
   if (NEED_NETWORK.includes(proof) && !hasNetwork()) return false;
+  if (proof === 'clients' && ['python3', 'mypy'].some((program) => run(program, '--version') === '')) return false;
   return isPassed(`preprove:${proof}`);
 }
 

@@ -12,6 +12,7 @@ const steps = [
   'prove:openapi',
   'prove:apple',
   'prove:client',
+  'prove:clients',
   'prove:realtime',
   'prove:pages',
   'prove:operations',
@@ -114,8 +115,9 @@ function replace(file, from, to) {
 function writeRelease() {
   run('npm', ['version', version, '--no-git-tag-version']);
   replace('CHANGELOG.md', '\n## Unreleased\n', `\n## Unreleased\n\n## ${version} - ${new Date().toISOString().slice(0, 10)}\n`);
+  replace('src/clients/python/pyproject.toml', /^version = .*$/m, `version = "${version}"`);
   replace('docs/upgrading.md', /^(## From \S+ to) the unreleased version$/m, `$1 ${version}`);
-  run('git', ['add', 'package.json', 'package-lock.json', 'CHANGELOG.md', 'docs/upgrading.md', 'bench/results']);
+  run('git', ['add', 'package.json', 'package-lock.json', 'CHANGELOG.md', 'docs/upgrading.md', 'bench/results', 'src/clients/python']);
   run('git', ['commit', '--quiet', '--message', `Release ${version}`]);
   run('git', ['tag', '--annotate', `v${version}`, '--message', `coinop ${version}`]);
 }

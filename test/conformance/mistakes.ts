@@ -69,7 +69,7 @@ export const mistakes: readonly ClientMistake[] = [
     'python',
     'coinop/',
     ['a 500 is a final refusal of a coin operation', '_outbox.py', 'DEFINITE = (400, 403,', 'DEFINITE = (400, 403, 500,'],
-    ['an operation is sent before it is stored', '_outbox.py', '        self._store.put(key, compact([operation, owner]))\n', ''],
+    ['an operation is sent before it is stored', '_outbox.py', '        self._store.put(key, text)\n', ''],
     [
       'a repeated operation has a new key',
       '_outbox.py',

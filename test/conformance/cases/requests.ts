@@ -66,6 +66,13 @@ export const requests: Case[] = [
     { score: 1, name: 'Zoë 🎲 日本 "\\' },
   ),
   sends(
+    'half of a surrogate pair arrives, so that the service can refuse it',
+    'highscores.submit',
+    { game: 'g', score: 1, name: 'é \ud83c' },
+    'POST /v1/highscores/g',
+    { score: 1, name: 'é \ud83c' },
+  ),
+  sends(
     'numbers arrive as they are',
     'highscores.submit',
     { game: 'g', score: 9_007_199_254_740_991, name: 'Ada' },

@@ -202,8 +202,9 @@ class Outbox:
         key = f"{self._prefix}{max(self._last_stamp, 0):015d}{random_text()}"
         owner = self._identity.owner()
         done: "asyncio.Future[Fields]" = asyncio.get_running_loop().create_future()
+        text = compact([operation, owner])
         self._own[key] = _Own(operation, owner, done)
-        self._store.put(key, compact([operation, owner]))
+        self._store.put(key, text)
         self._queue.append(key)
         self._start()
 

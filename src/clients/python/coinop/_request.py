@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 from typing import Any, Awaitable, Callable, Dict, Optional, Sequence
 from urllib.parse import quote
 
@@ -23,6 +24,9 @@ TEMPORARY = (*UNCLEAR, "rate_limited", "overloaded", "store_unavailable", "app_s
 """The error codes after which the same request may succeed later."""
 
 
+_HALF = re.compile("[\ud800-\udfff]")
+
+
 def is_temporary(error: Fields) -> bool:
     return error.get("code") in TEMPORARY
 
@@ -37,11 +41,15 @@ def stopped_by(signals: Sequence[Optional[Signal]]) -> Fields:
 
 
 def compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """The value as JSON. Raises for what is no JSON, such as NaN."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # UTF-8 has no half of a surrogate pair. The service refuses one by its path, if it arrives.
+    return text if text.isascii() or not _HALF.search(text) else json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def component(value: Any) -> str:
-    return quote(value if isinstance(value, str) else compact(value), safe="!'()*~-_.")
+    """The value as a part of an address."""
+    return quote(value if isinstance(value, str) else compact(value), safe="!'()*~-_.", errors="replace")
 
 
 def backoff(tries: int, error: Fields, most_ms: float = 5000, first_ms: float = 300) -> float:

@@ -10,7 +10,7 @@ from ._acts import Act, ActQueue, refused_as
 from ._patch import applied
 from ._request import TRY_MS, Fields, is_temporary
 from ._time import Clock, Signal, spawn
-from ._watch import Watch, Watched, hello_of
+from ._watch import RoomChannel, Watch, Watched, hello_of
 
 HELD = ("session_required", "sign_in_required")
 """The error codes after which a sign-in may give the caller the seat back, so the acts are kept."""
@@ -28,7 +28,7 @@ class PlayedRoom:
     def __init__(
         self,
         code: str,
-        path: str,
+        read: Callable[[Fields, Signal, float], Awaitable[Fields]],
         once: Once,
         credential: Callable[[], Dict[str, str]],
         clock: Clock,
@@ -53,7 +53,7 @@ class PlayedRoom:
         self._offset_ms: Optional[float] = None
         self._round_trip_ms = float("inf")
         self._queue = ActQueue(clock, self._changed, lambda: self._channel.drop(), self._refused_act)
-        self._channel = _Channel(self, path)
+        self._channel = _Channel(self, read)
         self._watch = follow(self._channel, self._on_state)
 
     # What the game reads.
@@ -268,30 +268,16 @@ class PlayedRoom:
         self._emit("connection", state)
 
 
-class _Channel(Watched):
+class _Channel(RoomChannel):
     """The channel of a played room."""
 
-    patches = True
-
-    def __init__(self, of: PlayedRoom, path: str) -> None:
-        super().__init__(path)
+    def __init__(self, of: PlayedRoom, read: Callable[[Fields, Signal, float], Awaitable[Fields]]) -> None:
+        super().__init__(of.code, read, of._take_room)
         self._of = of
         self._send: Callable[[Fields], None] = lambda message: None
         self.drop: Callable[[], None] = lambda: None
         self.greeted_at = 0.0
         self._greeting: Optional[Fields] = None
-
-    async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
-        given: Fields = {"code": self._of.code, **({"since": position, "wait": wait} if wait else {})}
-        return await self._of._once("GET /v1/rooms/{code}", given, {}, signal, wait * 1000 + TRY_MS)
-
-    def position_of(self, message: Fields) -> Optional[int]:
-        room = message.get("room")
-        return int(room["seq"]) if isinstance(room, dict) else None
-
-    async def deliver(self, message: Fields) -> bool:
-        self._of._take_room(message["room"])
-        return bool(message["room"].get("phase") == "ended")
 
     def other(self, message: Fields) -> None:
         self._of._other(message)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 from ._identity import Owner
 from ._request import Credential, Fields, backoff, compact, failure, is_temporary
 from ._room import guarded
-from ._time import Signal, sleep, spawn, within
+from ._time import Signal, sleep, spawn, stopped, within
 from .calls import SavesCalls
 
 if TYPE_CHECKING:
@@ -65,16 +65,10 @@ class Saves(SavesCalls):
         self._put(key, {"owner": owner, "game": game, "name": name, "version": version or 0, "sent": sent, "text": compact(data)})
 
         async def work(whole: Signal) -> Optional[Fields]:
-            late: "asyncio.Future[Optional[Fields]]" = asyncio.get_running_loop().create_future()
-
-            def end() -> None:
-                if not late.done():
-                    late.set_result({**failure("timeout"), "pending": True})
-
-            whole.listen(end)
-            turn = self._flush(key)
+            turn, late = self._flush(key), spawn(stopped(whole))
             done, _ = await asyncio.wait([turn, late], return_when=asyncio.FIRST_COMPLETED)
-            return turn.result() if turn in done else late.result()
+            late.cancel()
+            return turn.result() if turn in done else {**failure("timeout"), "pending": True}
 
         result = await within(self._client._clock, CALL_MS, [], work)
         now = self._kept(key)

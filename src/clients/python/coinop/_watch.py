@@ -7,7 +7,7 @@ import json
 import random
 from typing import Any, Awaitable, Callable, Dict, Optional, Tuple
 
-from ._request import Fields, backoff, compact, failure, is_temporary
+from ._request import TRY_MS, Fields, backoff, compact, component, failure, is_temporary
 from ._time import Clock, Signal, Timer, sleep, spawn, stopped
 from ._transport import Socket, Transport
 from ._patch import patched
@@ -354,113 +354,97 @@ def void(_: object) -> None:
 Read = Callable[[Signal], Awaitable[Fields]]
 
 
-class WatchedList(Watched):
-    """A list that the service sends whole. Lists have no positions, so each one that differs from the last gets the next number."""
+class _ByText(Watched):
+    """What the service sends whole, and without positions: each text that differs from the last one gets the next number."""
 
-    def __init__(
-        self,
-        path: str,
-        field: str,
-        read: Read,
-        clock: Clock,
-        on_list: Callable[[Any], None],
-        is_short: Callable[[Fields], bool] = lambda reply: False,
-    ) -> None:
+    def __init__(self, path: str, read: Read, clock: Clock) -> None:
         super().__init__(path)
-        self._field = field
         self._read = read
         self._clock = clock
-        self._on_list = on_list
-        self._is_short = is_short
         self._now = 0
         self._last = ""
 
+    def text_of(self, message: Fields) -> Optional[str]:
+        raise NotImplementedError
+
+    def show(self, message: Fields) -> None:
+        raise NotImplementedError
+
+    def is_short(self, reply: Fields) -> bool:
+        """Whether the channel may have more than this reply."""
+        return False
+
     async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
-        # The service answers a read of a list at once, so the client waits before it.
+        # The service answers these reads at once, so the client waits before them.
         if wait:
             await sleep(self._clock, POLL_MS, signal)
             if signal.aborted:
                 return failure("aborted")
         before = self._now
         reply = await self._read(signal)
-        if reply["ok"] and (self._now > before or (not wait and before and self._is_short(reply))):
-            return {"ok": True}
-        return reply
+        # The socket has brought news since.
+        is_old = self._now > before or (not wait and before and self.is_short(reply))
+        return {"ok": True} if reply["ok"] and is_old else reply
 
     def position_of(self, message: Fields) -> Optional[int]:
-        if self._field not in message:
-            return None
-        return self._now + (compact(message[self._field]) != self._last)
+        text = self.text_of(message)
+        return None if text is None else self._now + (text != self._last)
 
     async def deliver(self, message: Fields) -> bool:
-        self._last = compact(message[self._field])
+        self._last = self.text_of(message) or ""
         self._now += 1
-        self._on_list(message[self._field])
+        self.show(message)
         return False
 
 
-class WatchedAccount(Watched):
+class WatchedList(_ByText):
+    """A board, or the open rooms."""
+
+    def __init__(self, path: str, field: str, read: Read, clock: Clock, on_list: Callable[[Any], None], most: int = 0) -> None:
+        super().__init__(path, read, clock)
+        self._field = field
+        self._on_list = on_list
+        self._most = most
+
+    def text_of(self, message: Fields) -> Optional[str]:
+        return compact(message[self._field]) if self._field in message else None
+
+    def show(self, message: Fields) -> None:
+        self._on_list(message[self._field])
+
+    def is_short(self, reply: Fields) -> bool:
+        return bool(reply.get("nextCursor")) and len(reply[self._field]) < self._most
+
+
+class WatchedAccount(_ByText):
     """The caller's account."""
 
-    def __init__(
-        self,
-        once: Callable[[str, Dict[str, str], Signal], Awaitable[Fields]],
-        credential: Callable[[], Dict[str, str]],
-        clock: Clock,
-        on_account: Callable[[Fields], None],
-    ) -> None:
-        super().__init__("/v1/account/live")
-        self._once = once
+    def __init__(self, read: Read, credential: Callable[[], Dict[str, str]], clock: Clock, on_account: Callable[[Fields], None]) -> None:
+        super().__init__("/v1/account/live", read, clock)
         self._credential = credential
-        self._clock = clock
         self._on_account = on_account
-        self._now = 0
-        self._last = ""
         self._account_id: Optional[str] = None
         self._greeted: Optional[Fields] = None
         self._before: Optional[Fields] = None
         self._greeted_at = 0.0
         self._is_new = True
 
-    def _caller(self) -> Fields:
-        return hello_of(self._credential())
-
-    def _text(self, message: Fields) -> str:
+    def text_of(self, message: Fields) -> Optional[str]:
+        if not message.get("entitlement"):
+            return None
         account = message.get("accountId", self._account_id)
-        return compact([account, message.get("balanceCoins"), message.get("debtCoins"), message.get("entitlement")])
+        return compact([account, message.get("balanceCoins"), message.get("debtCoins"), message["entitlement"]])
 
-    async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
-        if wait:
-            await sleep(self._clock, POLL_MS, signal)
-            if signal.aborted:
-                return failure("aborted")
-        known = self._now
-        by = self._credential()
-        balance = await self._once("GET /v1/balance", by, signal)
-        if not balance["ok"]:
-            return balance
-        reply = await self._once("GET /v1/entitlement", by, signal)
-        if not reply["ok"] or self._now > known:
-            return {"ok": True} if reply["ok"] else reply
-        shown = {name: reply[name] for name in ("state", "access", "expiresAt") if name in reply}
-        return {**balance, "entitlement": shown}
-
-    def position_of(self, message: Fields) -> Optional[int]:
-        return self._now + (self._text(message) != self._last) if message.get("entitlement") else None
-
-    async def deliver(self, message: Fields) -> bool:
-        self._last = self._text(message)
-        self._now += 1
+    def show(self, message: Fields) -> None:
         self._account_id = message.get("accountId", self._account_id)
         named = {"accountId": self._account_id} if self._account_id else {}
         self._on_account({**named, **{name: value for name, value in message.items() if name not in ("type", "ok", "version")}})
-        return False
 
     def opened(self, send: Callable[[Fields], None], close: Callable[[], None]) -> None:
         self._is_new = True
 
     def hello(self) -> Optional[Fields]:
-        hello = self._caller()
+        hello = hello_of(self._credential())
         if hello != self._greeted:
             self._account_id = None
             self._before = None if self._is_new else self._greeted
@@ -475,7 +459,7 @@ class WatchedAccount(Watched):
         lost = self._before if self._before and is_recent else self._greeted
         self._before = None
         for _ in range(NEXT_CALLER_MS // 100):
-            if self._caller() != lost:
+            if hello_of(self._credential()) != lost:
                 return True
             await sleep(self._clock, 100)
         return False
@@ -512,46 +496,45 @@ class WatchedPairing(Watched):
         return self.position_of(message) == 3
 
 
-class WatchedRoom(Watched):
-    """A room, as a spectator or a player who only watches sees it."""
+class RoomChannel(Watched):
+    """The channel of a room: what a watch and a player read of it in the same way."""
 
     patches = True
 
-    def __init__(
-        self,
-        path: str,
-        read: Callable[[Fields, Signal, float], Awaitable[Fields]],
-        hello: Optional[Callable[[], Dict[str, str]]],
-        on_room: Callable[[Any], None],
-        on_you: Optional[Callable[[Any], None]],
-        on_error: Optional[Callable[[Any], None]],
-    ) -> None:
-        super().__init__(path)
+    def __init__(self, code: str, read: Callable[[Fields, Signal, float], Awaitable[Fields]], take: Callable[[Any], None]) -> None:
+        super().__init__(f"/v1/rooms/{component(code)}/live")
+        self._code = code
         self._read = read
-        self._hello = hello
-        self._on_room = on_room
-        self._on_you = on_you
-        self._on_error = on_error
+        self._take = take
 
     async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
-        return await self._read({"since": position, "wait": wait} if wait else {}, signal, wait * 1000 + 5000)
+        given: Fields = {"code": self._code, **({"since": position, "wait": wait} if wait else {})}
+        return await self._read(given, signal, wait * 1000 + TRY_MS)
 
     def position_of(self, message: Fields) -> Optional[int]:
         room = message.get("room")
         return int(room["seq"]) if isinstance(room, dict) else None
 
     async def deliver(self, message: Fields) -> bool:
-        self._on_room(message["room"])
+        self._take(message["room"])
         return bool(message["room"].get("phase") == "ended")
 
+
+class WatchedRoom(RoomChannel):
+    """A room, as a spectator or a player who only watches sees it."""
+
+    by: Optional[Callable[[], Dict[str, str]]] = None
+    on_you: Callable[[Any], None]
+    on_error: Callable[[Any], None]
+
     def other(self, message: Fields) -> None:
-        if message.get("error") and self._on_error:
-            self._on_error(message["error"])
-        elif message.get("you") and self._on_you:
-            self._on_you(message["you"])
+        if message.get("error"):
+            self.on_error(message["error"])
+        elif message.get("you"):
+            self.on_you(message["you"])
 
     def hello(self) -> Optional[Fields]:
-        return hello_of(self._hello()) if self._hello else None
+        return hello_of(self.by()) if self.by else None
 
 
 def hello_of(credential: Dict[str, str]) -> Fields:

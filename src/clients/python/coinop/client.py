@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 from urllib.parse import quote
 import warnings
 
@@ -136,17 +136,17 @@ class Client(Calls):
     ) -> Watch:
         """Calls back with the whole room, at once and after every change. Do not change it: later rooms share its parts."""
 
-        async def read(more: Fields, signal: Signal, ms: float) -> Fields:
-            return await self._sender.once(ROUTES["rooms.read"], {"code": code, **more}, {}, signal, ms)
+        watched = WatchedRoom(code, self._read_room, _guard(on_room))
+        watched.by = self._identity.credential if hello else None
+        watched.on_you, watched.on_error = _guard(on_you), _guard(on_error)
+        return self._follow(watched, on_state)
 
-        by = self._identity.credential if hello else None
-        seen = [_guard(each) for each in (on_room, on_you, on_error)]
-        return self._follow(WatchedRoom(f"/v1/rooms/{component(code)}/live", read, by, *seen), on_state)
+    async def _read_room(self, given: Fields, signal: Signal, ms: float) -> Fields:
+        return await self._sender.once(ROUTES["rooms.read"], given, {}, signal, ms)
 
     def play_room(self, code: str) -> PlayedRoom:
         """Plays in a room in which the player has a seat."""
-        path = f"/v1/rooms/{component(code)}/live"
-        return PlayedRoom(code, path, self._sender.once, self._identity.credential, self._clock, self._follow, self._warn)
+        return PlayedRoom(code, self._read_room, self._sender.once, self._identity.credential, self._clock, self._follow, self._warn)
 
     async def quick_match(self, *, timeout_ms: Optional[float] = None, signal: Optional[Signal] = None, **wanted: Any) -> Fields:
         """Takes a seat in the oldest open room of `game` with these `tags`, or in a new one. The result has `room` and `created`."""
@@ -169,10 +169,16 @@ class Client(Calls):
     def watch_account(self, on_account: Callable[[Any], None], *, on_state: Optional[Callable[[Any], None]] = None) -> Watch:
         """Calls back with the player's balance and entitlement, at once and after every change, whoever made it."""
 
-        async def once(route: str, by: Credential, signal: Signal) -> Fields:
-            return await self._sender.once(route, {}, by, signal)
+        async def read(signal: Signal) -> Fields:
+            by = self._identity.credential()
+            balance = await self._sender.once(ROUTES["coins.balance"], {}, by, signal)
+            if not balance["ok"]:
+                return balance
+            reply = await self._sender.once(ROUTES["entitlement.current"], {}, by, signal)
+            shown = {name: reply[name] for name in ("state", "access", "expiresAt") if name in reply}
+            return {**balance, "entitlement": shown} if reply["ok"] else reply
 
-        return self._follow(WatchedAccount(once, self._identity.credential, self._clock, _guard(on_account)), on_state)
+        return self._follow(WatchedAccount(read, self._identity.credential, self._clock, _guard(on_account)), on_state)
 
     def watch_board(self, game: str, on_top: Callable[[Any], None], *, on_state: Optional[Callable[[Any], None]] = None) -> Watch:
         """Calls back with the ten best scores of a game, at once and after changes."""
@@ -197,12 +203,9 @@ class Client(Calls):
         async def read(signal: Signal) -> Fields:
             return await self._sender.once(ROUTES["rooms.list"], {**query, "limit": MOST_LISTED}, {}, signal)
 
-        def is_short(reply: Fields) -> bool:
-            return bool(reply.get("nextCursor")) and len(reply["rooms"]) < MOST_LISTED
-
         text = "&".join(f"{quote(field)}={component(value)}" for field, value in query.items())
         path = "/v1/lobby/live" + (f"?{text}" if text else "")
-        return self._follow(WatchedList(path, "rooms", read, self._clock, _guard(on_rooms), is_short), on_state)
+        return self._follow(WatchedList(path, "rooms", read, self._clock, _guard(on_rooms), MOST_LISTED), on_state)
 
     def _follow(self, watched: Watched, on_state: Optional[Callable[[Any], None]] = None) -> Watch:
         watch = Watch(watched, self._transport, self._sender.base, self._clock, self._sockets, _guard(on_state))
@@ -319,12 +322,7 @@ class Client(Calls):
         return reply
 
     async def _sessions_end(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        tries: List[int] = []
-
-        def by() -> Credential:
-            tries.append(1)
-            return self._identity.credential()
-
+        by, tries = self._counted()
         reply = await self._repeat(route, given, ms, signal, by=by)
         # If a session ends itself and the answer is lost, the repetition is refused with `session_required`.
         if reply.get("current") if reply["ok"] else len(tries) > 1 and reply["error"]["code"] == "session_required":
@@ -335,17 +333,22 @@ class Client(Calls):
     async def _signIns_add(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
         return await self._repeat(route, given, ms, signal, try_ms=PROVIDER_MS)
 
-    # A removed sign-in ends its sessions, the caller's own among them if it began with it.
-    _signIns_remove = _sessions_end
-
-    async def _store_provision(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        owner = self._identity.owner()
+    def _counted(self) -> Tuple[Callable[[], Credential], List[int]]:
+        """The caller, and a list with an entry for each try."""
         tries: List[int] = []
 
         def by() -> Credential:
             tries.append(1)
             return self._identity.credential()
 
+        return by, tries
+
+    # A removed sign-in ends its sessions, the caller's own among them if it began with it.
+    _signIns_remove = _sessions_end
+
+    async def _store_provision(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
+        owner = self._identity.owner()
+        by, tries = self._counted()
         reply = await self._repeat(route, {**given, "session": "token"}, ms, signal, by=by, try_ms=PROVIDER_MS)
         # If the answer was lost, the guest may already have moved. The repetition then answers with neither `moved` nor `notMoved`.
         is_moved = reply.get("moved") or (len(tries) > 1 and not reply.get("notMoved") and owner != f"a{reply.get('accountId')}")
