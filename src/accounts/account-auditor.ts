@@ -47,7 +47,11 @@ export async function missingAccount(id: string, probe: Probe): Promise<Finding 
   if (standing !== null && standing !== '') return undefined;
   return isThere === 0
     ? lostAccount(id)
-    : { ...lostAccount(id), kind: 'lost_standing', text: 'It has fields, but its standing is lost, although guests moved into it.' };
+    : {
+        ...lostAccount(id),
+        kind: 'lost_standing',
+        text: 'The account has fields, but its standing is lost, although guests moved into it.',
+      };
 }
 
 /** @param target the account that lists the lost account among the guests that moved into it */
@@ -64,7 +68,8 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
   const subject = `account ${id}`;
   const { target, guests, unreadable, deleted } = parseStanding(text);
   const findings: Finding[] = [];
-  if (unreadable > 0) findings.push({ kind: 'unreadable_record', subject, text: `Its standing has ${unreadable} unreadable lines.` });
+  if (unreadable > 0)
+    findings.push({ kind: 'unreadable_record', subject, text: `The account's standing has ${unreadable} unreadable lines.` });
   // While a deleted account is being erased, its guests become deleted accounts one after the other, and no longer name the account.
   if (deleted !== undefined) return findings;
   if (target === undefined) {
@@ -79,7 +84,7 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
         continue;
       }
       const says = (guestStanding ?? '') === '' ? 'has no standing' : `has the standing "${guestStanding!.slice(0, 40)}"`;
-      findings.push({ kind: 'half_move', subject, text: `Its standing names the guest ${guests[index]!.id}, which ${says}.` });
+      findings.push({ kind: 'half_move', subject, text: `The account's standing names the guest ${guests[index]!.id}, which ${says}.` });
     }
     return findings;
   }
@@ -93,17 +98,17 @@ async function checkStanding(id: string, probe: Probe): Promise<Finding[]> {
     findings.push({
       kind: 'half_move',
       subject,
-      text: `It moved into ${target}, whose standing does not name it.`,
+      text: `The account moved into ${target}, whose standing does not name it.`,
       explainedBy: [subject, `account ${target}`],
     });
   if (isThere === 1)
-    findings.push({ kind: 'half_move', subject, text: `It moved into ${target}, but still has the fields of an account.` });
+    findings.push({ kind: 'half_move', subject, text: `The account moved into ${target}, but still has the fields of an account.` });
   return findings;
 }
 
 async function checkSessions(id: string, probe: Probe): Promise<Finding[]> {
   const count = (await probe.ask('HLEN', sessionsKey(id))) as number;
   if (count <= MOST_SESSIONS) return [];
-  const text = `Its list of sessions has ${count} entries, but may have ${MOST_SESSIONS} at most.`;
+  const text = `The account's list of sessions has ${count} entries, but may have ${MOST_SESSIONS} at most.`;
   return [{ kind: 'too_many_sessions', subject: `account ${id}`, text }];
 }

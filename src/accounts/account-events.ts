@@ -4,7 +4,10 @@ import { defineLibrary } from '../redis/script.ts';
 /** Lua functions for scripts that emit events of an account, such as a ban. */
 export const accountEvents = defineLibrary(new URL('account-events.lua', import.meta.url));
 
-/** The Lua function with which a script creates an account. It calls a function of `accountEvents`, so that library has to come first. */
+/**
+ * The Lua function with which a script creates an account. This library calls a function of `accountEvents`, so a script has to load
+ * `accountEvents` first.
+ */
 export const accountCreation = defineLibrary(new URL('create-account.lua', import.meta.url));
 
 /**

@@ -60,7 +60,7 @@ export interface ScriptCaller {
 
 /**
  * Thrown when the caller's session has ended. The pipeline then repeats a request that sent the session in a cookie, without the session.
- * It refuses a request that sent the session as a bearer token.
+ * The pipeline refuses a request that sent the session as a bearer token.
  */
 export class SessionEnded extends Error {}
 
@@ -103,7 +103,7 @@ export class CallerScripts extends ScriptRunner {
     if (apart === undefined || slotOf === 'caller' || !this.isOnCluster) return run();
     if (!this.areTogether(keys[slotOf], caller.standingKey)) return this.#checkThenRun(caller, apart, keys, args);
     return run().catch((error: unknown) => {
-      // The script did not run: one of the two slots moved to another primary meanwhile.
+      // The script did not run: the script's slot or the account's slot moved to another primary meanwhile.
       if (error instanceof SlotsApart) return this.#checkThenRun(caller, apart, keys, args);
       throw error;
     });
@@ -288,8 +288,8 @@ class CallerCall extends CallOfCaller {
 const MOST_HELPS = 5;
 
 /**
- * A call of a script in another slot than the caller's account. It passes on the result of the check, and creates the account if the script
- * needs an account.
+ * A call of a script in another slot than the caller's account. The call passes on the result of the caller's check, and creates the
+ * account if the script needs one.
  */
 class ApartCall extends CallOfCaller {
   override readonly callerKey = undefined;

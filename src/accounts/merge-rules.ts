@@ -2,13 +2,16 @@ import { pairsOf } from '../redis/reply-pairs.ts';
 /**
  * Which value a field of an account gets when a guest that has the field too moves into the account:
  * - `own`: the account's value, or none. The guest's value is dropped.
- * - `earlier`, `later`: the earlier or the later of both times, in milliseconds since 1970. If one account has no time, the other account's
- *   time.
+ * - `earlier`, `later`: the earlier or the later of both times, in milliseconds since 1970. If only one of the accounts has a time, that
+ *   time is kept.
  * - `purchase_lines`: the lines of both accounts, as many as `purchase-lines.lua` allows.
  */
 export type MergeRule = 'own' | 'earlier' | 'later' | 'purchase_lines';
 
-/** Fields of the account's hash that change together. In a move the first field decides which account's values all of them get. */
+/**
+ * Fields of the account's hash that change together. When a guest moves in, the merge rule is applied to the first field, and the other
+ * fields then get the values of the same account.
+ */
 export interface HeldFields<Name extends string = string> {
   readonly names: readonly [Name, ...Name[]];
   readonly merge: MergeRule;

@@ -1,5 +1,5 @@
--- The functions of open-account-functions.lua for a script in another slot than the account. These functions write nothing: if the script
--- needs an account, the service has created it before.
+-- The functions of open-account-functions.lua for a script in another slot than the account. These functions do not write: if the script
+-- needs an account, the service creates the account before the script runs.
 local account_created, creation_used, account_is_open, account_is_proven
 local function open_account() return account_is_open end
 local function is_proven() return account_is_proven end

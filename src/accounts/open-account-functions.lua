@@ -1,5 +1,5 @@
--- The functions of open-account.lua. They are in a library, because Redis defines a library once for a batch of calls. If each call defined
--- them, every coin operation would take half a microsecond longer.
+-- The functions of open-account.lua. The functions are in a library, because Redis defines a library only once for a batch of calls. If
+-- each call defined them, every coin operation would take half a microsecond longer.
 -- Calls create_account() of create-account.lua.
 -- `creation_used` is true if the script created something other than the account with the creation that the service reserved, such as a
 -- board's first score.

@@ -18,7 +18,7 @@ local function worth_of(line, at)
 end
 
 -- Returns the ten lines with the highest rank, and adds the purchases of the other lines to `owned`, the set of all purchases of the
--- account. Otherwise the account would lose track of a purchase that a guest brought: it is not in `owned` yet.
+-- account. Without this, the account would lose track of a purchase that a guest brought, because that purchase is not in `owned` yet.
 local function bound_lines(lines, at, owned)
   if #lines <= MOST_LINES then return lines end
   local ranked = {}

@@ -26,8 +26,9 @@ export const toldSubscription = defineFormat('told', '<state> <ends>[ <product>]
 
 /**
  * For how many milliseconds after its end a renewing subscription still gives access while the app store has not been asked again. The
- * check that asks the store may be late, and the store may be down. Neither may lock out a user who goes on paying. Within a day the
- * service or the store works again, or an operator has seen the alarm. A user whose renewal failed gains a day at most.
+ * check that asks the store may be late, and the store may be down. A late check or a store that is down must not lock out a user who goes
+ * on paying. Within a day the service or the store works again, or an operator has seen the alarm. A user whose renewal failed gains a day
+ * at most.
  */
 export const RENEWAL_LEEWAY_MS = 24 * 3_600_000;
 

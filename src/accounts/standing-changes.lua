@@ -27,8 +27,8 @@ local function write_standing(standing, record)
   if record == '' then redis.call('DEL', standing) else redis.call('SET', standing, record) end
 end
 
--- Tells all processes on the channel `standings` that an account has moved, or was banned or deleted, or that its sessions were ended. They
--- drop the caller from the account's room connections (features/rooms/presence.ts).
+-- Tells all processes on the channel `standings` that an account has moved, or was banned or deleted, or that its sessions were ended. The
+-- processes then check the callers of the account's room connections again (features/rooms/presence.ts).
 local function tell_processes(standing) announce('standings', string.match(standing, '^{(.-)}')) end
 
 local function freeze(standing, move_id, target_id, store, day)

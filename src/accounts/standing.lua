@@ -35,8 +35,8 @@ local function standing_of(standing)
 end
 
 -- Returns the generation of the session whose sign-out mark has this key, `{…}:out:<session id>`. The session id begins with
--- "<generation>.". Older versions made session ids without a generation. A session of an older version has generation 0. It has ended if
--- guests moved into the account, because the older versions gave a session of the account to anybody who had a guest's installId.
+-- "<generation>.". Older versions made session ids without a generation. A session of an older version has generation 0. Such a session has
+-- ended if guests moved into the account, because the older versions gave a session of the account to anybody who had a guest's installId.
 local function session_generation(signed_out, moved_in)
   return string.match(signed_out, ':out:(%d+)%.') or (moved_in == '' and '0')
 end
@@ -65,8 +65,8 @@ local function unfiled_guests(moved_in)
   local found = {}
   local star = string.find(moved_in, '*', 1, true)
   while star do
-    -- An id, a blank and sixteen digits are shorter than 60 characters. The anchor `^` keeps the match linear: without it Lua would try
-    -- each of the 60 characters as the beginning of the line.
+    -- An id, a blank and sixteen digits are shorter than 60 characters. The anchor `^` keeps the match linear: without the anchor, Lua
+    -- would try each of the 60 characters as the beginning of the line.
     local before = '\n' .. string.sub(moved_in, math.max(1, star - 60), star - 1)
     local guest, entries = string.match(before, '^.*\n(%S+) (%d+)$')
     local number = string.match(moved_in, '^%d+', star + 1)

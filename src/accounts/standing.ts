@@ -5,7 +5,7 @@ import { defineFormat, mark, optional, rest, someDigits, whole, word } from '../
 /**
  * The formats of the parts of an account's standing in Redis. Most accounts have no record. The record of an account that moved has the
  * format `moved`. Any other record has the parts that the account needs, in this order: `tombstone`, `frozen`, `ban`, `generation`, and a
- * `guest` for each guest that moved in. No account id begins with the character that begins one of the other parts.
+ * `guest` for each guest that moved in. The other parts begin with characters with which no account id begins.
  */
 export const standingFormats = {
   moved: defineFormat('moved', '><target>', { target: rest }),
@@ -25,7 +25,7 @@ export const standingFormats = {
   generation: defineFormat('generation', '#<generation>\n<behind>', { generation: whole, behind: rest }),
   /**
    * A guest that moved in, and the seq of the last entry of its ledger. `=`: the ledger is filed with the account's ledger. `*2`: the
-   * ledger is not filed with it, and the guest is the second that moved in.
+   * ledger is not filed with the account's ledger, and the guest is the second that moved in.
    */
   guest: defineFormat('guest', '<id> <lastSeq><mark><number>\n', { id: word, lastSeq: whole, mark, number: someDigits }),
 };

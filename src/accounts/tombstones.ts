@@ -60,10 +60,10 @@ export async function indexTombstoneOf({ accountId, at }: Tombstone, scripts: Sc
 const AT_ONCE = 100;
 
 /**
- * For a restore: deletes the accounts that the backup has brought back although they were deleted. It finds them in the index of tombstones
- * as it was before the restore. When the promise resolves, the accounts are marked as deleted, except for guests in the middle of a move. A
- * running service, or the next service that starts, ends those moves and erases the accounts (`DELETIONS_DUE`). The function may stop at
- * any point, and may be called again.
+ * For a restore: deletes the accounts that the backup has brought back although they were deleted. The function finds these accounts in the
+ * index of tombstones as the index was before the restore. When the promise resolves, the accounts are marked as deleted, except for guests
+ * in the middle of a move. A running service, or the next service that starts, ends those moves and erases the accounts (`DELETIONS_DUE`).
+ * The function may stop at any point, and may be called again.
  */
 export async function applyTombstones(
   tombstones: readonly Tombstone[],

@@ -18,7 +18,7 @@ export interface Finding {
   readonly commands?: readonly Command[];
   /**
    * Subjects of other findings that would cause this finding. If the audit has a finding with one of these subjects, it does not report
-   * this finding. It only counts this finding as a consequence, in the text of the other.
+   * this finding. The audit then only counts this finding, as a consequence in the text of the other finding.
    */
   readonly explainedBy?: readonly string[];
 }

@@ -173,7 +173,7 @@ export function unservedText(slot: number, { message }: Error): string {
   return `No node of the cluster has served slot ${slot} for ${PATIENCE_MS / 1000} s (${message.replace(/\.$/, '')}): nothing is proven. Run the audit again.`;
 }
 
-/** Reads until two rounds in a row give the same replies. All these replies were true at one moment between the two rounds. */
+/** Reads until two rounds in a row give the same replies. All these replies were true at one moment between these two rounds. */
 async function agreed(round: () => Promise<Reply[]>): Promise<Reply[]> {
   let before: string | undefined;
   for (let count = 0; count < ROUNDS; count++) {

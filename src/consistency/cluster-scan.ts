@@ -46,7 +46,8 @@ export interface ScannedCluster extends SlotMap {
  * the slot is not moved to another node. If many slots moved to one primary, as after a failover, that primary is scanned instead.
  *
  * SCAN also gives keys of slots that the scanned node does not serve. If such a slot is moving to the node, requests reach its keys through
- * ASK redirections. Otherwise an unfinished move of the slot left the keys behind: no request finds them, so they are drift.
+ * ASK redirections. If the slot is not moving to the node, an unfinished move of the slot left the keys behind: no request finds them, so
+ * they are drift.
  */
 export class ClusterScan {
   readonly #cluster: ScannedCluster;
@@ -203,7 +204,8 @@ export class ClusterScan {
     if (owner === undefined) return undefined;
     const { reader, state } = await this.#state(owner);
     if (!state.serves(slot)) return undefined;
-    // Keys move from the owner to the partner, so the owner is read first: a key that moves meanwhile is on at least one of the two lists.
+    // Keys move from the owner to the partner, so the owner is read first. A key that moves meanwhile is then in the list of the owner, of
+    // the partner, or of both.
     const keys = await keysOf(reader, slot);
     const target = state.moving.get(slot);
     const partner = target === undefined ? undefined : state.addressOf(target);

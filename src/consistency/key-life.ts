@@ -9,9 +9,9 @@ export async function checkLife(key: string, life: KeyLife, probe: Probe): Promi
   const subject = `key ${key}`;
   if (life === 'lasts' && ttlMs >= 0) {
     const at = new Date(probe.now() + ttlMs).toISOString();
-    return [{ kind: 'expires', subject, text: `It expires at ${at}, but must not expire.`, commands: [['PERSIST', key]] }];
+    return [{ kind: 'expires', subject, text: `The key expires at ${at}, but must not expire.`, commands: [['PERSIST', key]] }];
   }
   if (life === 'ends' && ttlMs === -1)
-    return [{ kind: 'never_expires', subject, text: 'It never expires, but must.', commands: [['EXPIRE', key, MONTH_SECONDS]] }];
+    return [{ kind: 'never_expires', subject, text: 'The key never expires, but must.', commands: [['EXPIRE', key, MONTH_SECONDS]] }];
   return [];
 }

@@ -123,7 +123,7 @@ export async function checkWithDue(
 }
 
 /**
- * Commands whose replies show when a member is due. They work in the data of one Redis and of a Cluster.
+ * Commands whose replies show when a member is due. The commands work on a single Redis and on a Cluster.
  * @param acts names of changes: an entry that `Queue.ahead` wrote before one of these changes also makes the member due
  */
 export function dueCommands(name: string, member: string, acts: readonly string[] = []): Command[] {

@@ -5,8 +5,8 @@ import type { Reply } from '../redis/resp.ts';
 import type { Command } from './auditor.ts';
 
 /**
- * The most commands that wait for a reply at the same time if the reader's share is 1. This is enough to keep both Redis and the audit
- * busy.
+ * The most commands that wait for a reply at the same time if the reader's share is 1. This number of commands is enough to keep both Redis
+ * and the audit busy.
  */
 const OUTSTANDING_AT_FULL_SPEED = 512;
 

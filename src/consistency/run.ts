@@ -32,7 +32,7 @@ export interface AuditOptions {
   readonly found: (finding: Finding) => void;
   readonly counts: AuditCounts;
   readonly signal: AbortSignal;
-  /** For tests: the pauses before each repetition of a check that found drift. They shorten nothing if there is no drift. */
+  /** For tests: the pauses before each repetition of a check that found drift. If there is no drift, the pauses have no effect. */
   readonly pausesMs?: readonly number[] | undefined;
 }
 
@@ -169,7 +169,10 @@ class Audit implements KeyVisitor {
     this.#findings.end();
   }
 
-  /** Runs the checks of a key in one probe, because nearly all checks find nothing. A check that finds drift is then repeated alone. */
+  /**
+   * Runs the checks of a key in one probe, because nearly all checks find nothing. After this probe, each check that found drift is
+   * repeated alone.
+   */
   async #settleAll(works: readonly Work[], tally: Tally, typed: TypedKey | undefined): Promise<void> {
     let ofWorks: readonly (readonly Finding[] | undefined)[] = [];
     const all: Work = async (probe) => {

@@ -4,8 +4,8 @@ import type { Probe } from './auditor.ts';
 const PAGE = 200;
 
 /**
- * Reads a hash, set or sorted set page by page. HSCAN gives fields with values, SSCAN members, and ZSCAN members with scores. It yields
- * each item that exists during the whole read at least once, and may yield it twice.
+ * Reads a hash, set or sorted set page by page. HSCAN gives fields with values, SSCAN members, and ZSCAN members with scores. An item that
+ * exists during the whole read is yielded at least once, and perhaps twice.
  */
 export async function* pages(probe: Probe, command: 'HSCAN' | 'SSCAN' | 'ZSCAN', key: string): AsyncGenerator<string[]> {
   let cursor = '0';

@@ -5,7 +5,10 @@ import { Tally, type AuditCounts } from './counts.ts';
 /** Number of keys, more or less, that one SCAN reads, which takes Redis about 0.1 ms. */
 const KEYS_A_SCAN = 200;
 
-/** The most checks that run at the same time. This limits the memory, because each check holds one or two pages of entries. */
+/**
+ * The most checks that run at the same time. The bound limits the memory of the audit, because each check holds one or two pages of
+ * entries.
+ */
 const CHECKS_AT_ONCE = 500;
 
 /** Reads Redis for the probes of an audit. */

@@ -10,7 +10,7 @@ export function asideOf(key: string): string {
   return key.replace(/^(\{[^}]*\})?:?/, '$1:aside:');
 }
 
-/** Commands that rename a key, so that no request reads it. They do not delete the key, because it may be the last evidence of a loss. */
+/** Commands that rename a key, so that no request reads it. The key is not deleted, because it may be the last evidence of a loss. */
 export function setAside(key: string): Command[] {
   return [['RENAME', key, asideOf(key)], expiring(key)];
 }

@@ -6,8 +6,8 @@ import { pages } from './scan-pages.ts';
 const PAGE = 500;
 
 /**
- * Finds texts in a key that no version of the service writes. A finding names the field, the member or the place of a text. It does not
- * show values, because values may be secrets.
+ * Finds texts in a key that no version of the service writes. A finding names the field, the member or the place of a text. A finding does
+ * not show values, because values may be secrets.
  * @param parts the groups of the pattern in the name of the key
  */
 export async function checkTexts(key: string, type: RedisType, texts: Texts, parts: readonly string[], probe: Probe): Promise<Finding[]> {

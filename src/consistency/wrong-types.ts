@@ -153,7 +153,7 @@ export class TypedProbe implements Probe {
   async #noteType({ key, type }: TypedKey): Promise<boolean> {
     const found = (await this.#reader.ask(['TYPE', key])) as string;
     if (found === type || found === 'none') return false;
-    const text = `Its type in Redis is ${found}, but coinop writes it as a ${type}.`;
+    const text = `The key's type in Redis is ${found}, but coinop writes it as a ${type}.`;
     (this.#wrong ??= new Map()).set(key, { kind: 'wrong_type', subject: `key ${key}`, text });
     return true;
   }

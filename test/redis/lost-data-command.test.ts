@@ -160,7 +160,7 @@ test('commands say in plain words that the id or the version of the data has ano
   await expectSaid(ban, settings, { code: 1, error: `coinop admin: ${text} ${mend} Nothing was changed.\n` });
   expect(await diagnosisOf('data_lost', settings)).toMatchObject({ text, mend });
   const audit = await runCommand('audit.ts', [], settings);
-  expect([audit.code, audit.out]).toEqual([1, expect.stringContaining('key data:id: Its type in Redis is list')]);
+  expect([audit.code, audit.out]).toEqual([1, expect.stringContaining("key data:id: The key's type in Redis is list")]);
   expect(audit.out).toContain('Mend: npm run admin -- data accept, once you know that all other data is right.');
   await expectSaid(['data', 'accept', '--yes'], settings, { code: 0, error: '' });
   await untilServed(service);

@@ -70,8 +70,9 @@ class AccountState implements State {
 }
 
 /**
- * The feed of accounts. It reads an account once for each session that watches it, with a script that also checks the session. Redis
- * reports a change of each key of the script: the ledger, the account, its standing, and the key that marks the session as signed out.
+ * The feed of accounts. The feed reads an account once for each session that watches the account, with a script that also checks the
+ * session. Redis reports a change of each key of the script: the ledger, the account, its standing, and the key that marks the session as
+ * signed out.
  */
 export function accountFeed({ scripts, callers, config, log, now }: AccountFeedOptions): Feed {
   const stateOf = (accountId: string, [balance = '0', ...values]: readonly string[]): AccountState => {
@@ -83,7 +84,7 @@ export function accountFeed({ scripts, callers, config, log, now }: AccountFeedO
     return new AccountState(message, nextChangeOf(facts, at, config.TRIAL_DAYS));
   };
 
-  /** Reads the account for the callers of one session. Undefined: these callers may not watch the account any more. */
+  /** Reads the account for the callers of one session. Undefined if these callers may no longer watch the account. */
   const read = async (accountId: string, ofSession: readonly WatchingCaller[]): Promise<readonly string[] | undefined> => {
     callers.reads++;
     try {

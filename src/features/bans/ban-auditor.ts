@@ -26,7 +26,7 @@ async function checkIsQueued(id: string, probe: Probe): Promise<Finding[]> {
   const names = [id, ...guests.map((guest) => guest.id)];
   for (const name of names) if (dueAtOf(await probe.together(...dueAnywhereCommands(BANS_DUE, name))) !== undefined) return [];
   if (await holds(BANS_DUE, (member) => names.includes(member), probe)) return [];
-  const text = `Its ban ends at ${timeText(until)}, but the queue ${BANS_DUE} has no entry for it: its scores would stay hidden.`;
+  const text = `The account's ban ends at ${timeText(until)}, but the queue ${BANS_DUE} has no entry for it: its scores would stay hidden.`;
   return notQueued({ queue: BANS_DUE, member: id, subject: `account ${id}`, text }, probe);
 }
 
@@ -37,5 +37,5 @@ async function checkIsQueued(id: string, probe: Probe): Promise<Finding[]> {
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [dueAt, standing] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(member, probe)]);
   if (dueAt === null || Number(dueAt) < probe.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
-  return banAt(standing, probe.now()) === undefined ? `It has an entry for the account ${member}, which is not banned.` : undefined;
+  return banAt(standing, probe.now()) === undefined ? `The queue has an entry for the account ${member}, which is not banned.` : undefined;
 }

@@ -50,8 +50,8 @@ export class BanJournal {
   }
 
   /**
-   * Bans the account as `ban` of `accounts/ban.ts` does, and hides its scores. They are hidden when the promise resolves, or soon after if
-   * hiding them takes longer than HIDE_MS.
+   * Bans the account as `ban` of `accounts/ban.ts` does, and hides its scores. When the promise resolves, the scores are hidden. If hiding
+   * the scores takes longer than HIDE_MS, the promise resolves earlier.
    */
   ban(accountId: string, options: BanOptions): ReturnType<typeof ban> {
     return this.#decide(accountId, () => ban(accountId, options, this.#options));
@@ -65,7 +65,10 @@ export class BanJournal {
     return this.#decide(accountId, () => unban(accountId, this.#options));
   }
 
-  /** Starts the queue. It finishes the steps of processes that died, and makes the scores of an account visible again when its ban ends. */
+  /**
+   * Starts the queue. The queue finishes the steps of processes that died, and makes the scores of an account visible again when the
+   * account's ban ends.
+   */
   takeOver(): DueQueue {
     return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#options.log, { pollIntervalMs: POLL_INTERVAL_MS });
   }

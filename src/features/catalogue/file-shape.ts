@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import { CatalogueEntry, Platform, Prize, prizeList, Season } from './model.ts';
 import { Product } from './product-shape.ts';
 
-/** The setting COIN_AUTHORITY. It also decides which clients may submit scores that win prizes. */
+/** The setting COIN_AUTHORITY. The setting also determines which clients may submit scores that win prizes. */
 export type CoinAuthority = Config['COIN_AUTHORITY'];
 
 /**

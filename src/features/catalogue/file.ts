@@ -22,7 +22,10 @@ const DEFAULT_KEPT = 12;
 
 const SAMPLE = new URL('sample.json', import.meta.url);
 
-/** The encoded reply of an endpoint that lists the catalogue, and the reply's ETag. Both change only when the catalogue's file changes. */
+/**
+ * The encoded reply of an endpoint that lists the catalogue, and the reply's ETag. The reply and its ETag change only when the catalogue's
+ * file changes.
+ */
 export class Listing {
   readonly body: Encoded;
   readonly etag: string;

@@ -26,8 +26,8 @@ type OwnedBy = ScriptCaller & { readonly accountId: string };
 type Applied = z.input<typeof CoinOperationReply>;
 
 /**
- * The error codes of an operation. Only a debit may lack coins. Only for a credit or a purchase can `apply` answer that a limit is exceeded
- * or that an install proof is missing.
+ * The error codes of an operation. Only a debit may lack coins. `apply` can answer that a limit is exceeded or that an install proof is
+ * missing, but only for a credit or a purchase.
  */
 type OperationRefusal<Type> = 'key_reused' | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit' | 'integrity_failed');
 

@@ -9,7 +9,8 @@
 -- Answers done(coins, balance after, created 0|1) replayed(coins, balance then, balance now) balance_limit banned deleted(time) moving moved(account that it moved into) other_data
 --
 -- No caller can send the idempotency key of an entry of the service (service-key.ts). So an existing entry with this key means a replay,
--- even if its coins differ: a refund takes fewer coins than asked if the balance would otherwise fall below `least`.
+-- even if the entry's coins differ. They may differ because a refund takes fewer coins than asked if the balance would otherwise fall below
+-- `least`.
 if not is_data_of(secret) then return {'other_data'} end
 local state, detail, _, moved_in = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end

@@ -32,7 +32,7 @@ export async function checkBucket(id: string, bucket: string, probe: Probe): Pro
     if (deleted !== undefined || target !== undefined) return [];
     // An account that has neither fields nor a standing (the record of moves, bans and deletions) is lost as a whole.
     if ((await probe.ask('EXISTS', accountKey(id), standingKey(id))) === 0) return [lostAccount(id)];
-    const text = 'Its ledger is lost, and its balance with it. Only the index of its entries is left.';
+    const text = "The account's ledger is lost, and its balance with it. Only the index of its entries is left.";
     return [{ kind: 'lost_ledger', subject, text }];
   }
   const entry = ledgerEntry.parse(last);

@@ -10,8 +10,8 @@ import { isServiceKey } from './service-key.ts';
 import { takenGrantOfEntry } from './take-back-key.ts';
 
 /**
- * Of one ledger, the audit compares at most this many entries with the purchases that made them. It also keeps at most this many
- * idempotency keys of operators' entries, to compare them with the operators' records.
+ * Of one ledger, the audit compares at most this many entries with the purchases that made them. The audit also keeps at most this many
+ * idempotency keys of operators' entries, to compare the keys with the operators' records.
  */
 const MOST_BOUGHT = 100_000;
 
@@ -182,7 +182,9 @@ export class ChainCheck {
     this.#wrongSum = { sum: before + coins, text };
   }
 
-  /** Commands that replace an entry. They find the entry by its text, because the service may append or delete entries meanwhile. */
+  /**
+   * Commands that replace an entry. The commands find the entry by its text, because the service may append or delete entries meanwhile.
+   */
   #rewritten(text: string, right: string): Command[] {
     return [
       ['LINSERT', this.#ledger, 'BEFORE', text, right],
@@ -200,7 +202,7 @@ const mayOwe = (entry: LedgerEntry): boolean =>
 function isOperation(entry: LedgerEntry): boolean {
   const { letter, coins, key } = entry;
   const { topup, refund, prize } = entryLetters;
-  // It takes at most the balance, so it may have 0 coins.
+  // An entry that takes a grant back takes at most the balance, so the entry may have 0 coins.
   if (takesBack(entry)) return coins <= 0;
   if (isServiceKey(key) !== (letter === topup || letter === refund || letter === prize)) return false;
   switch (letter) {

@@ -9,8 +9,8 @@ import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries
 import { coinKeys, entryLetters, filedGuest, type LedgerEntry, ledgerEntry } from './model.ts';
 
 /**
- * The most entries that are read of a guest's small ledger that is filed with the account (`file_guest` of ledger.lua). Such a ledger has
- * at most 100 entries and the entry of the move, so all are read.
+ * The most entries that are read of a guest's small ledger that is filed with the account (`file_guest` of ledger.lua). All entries of such
+ * a ledger are read, because it has at most 100 entries and the entry of the move.
  */
 const FILED_ENTRIES = 200;
 
@@ -54,8 +54,8 @@ async function checkGuests(id: string, probe: Probe): Promise<Finding[]> {
   for (let tries = 0; tries < TRIES; tries++) {
     const record = (await probe.ask('GET', standingKey(id))) as string | null;
     const { guests, deleted } = parseStanding(record);
-    // The ledgers of a deleted account may already be erased while its standing still names the guests. On a Cluster this can last for
-    // minutes.
+    // After a deletion, the account's standing may still name the guests although the account's ledgers are already erased. On a Cluster
+    // this can last for minutes.
     if (guests.length === 0 || deleted !== undefined) return [];
     const findings = await new GuestsCheck(id, guests, probe).run();
     if ((await probe.ask('GET', standingKey(id))) === record) return findings;
@@ -104,7 +104,7 @@ class GuestsCheck {
     if ((last?.seq ?? 0) !== lastSeq)
       this.#findOf(id, `The ledger of its guest ${id} ends with entry ${last?.seq ?? 0}, the account's standing says ${lastSeq}.`);
     if (last !== undefined && last.balance !== 0)
-      this.#find('guest_balance', `Its guest ${id} moved, but still has ${last.balance} coins.`);
+      this.#find('guest_balance', `The account's guest ${id} moved, but still has ${last.balance} coins.`);
     if (last?.letter === entryLetters.merge && last.key === MERGE_KEY + this.#id) this.#takenOut.set(id, -last.coins);
     if (!isFiled) return;
     // `file_guest` of ledger.lua does the same: it never lets the time fall from entry to entry, and of several equal operations with one
@@ -133,14 +133,18 @@ class GuestsCheck {
     const ids = new Set(this.#guests.map(({ id }) => id));
     for (const [guest, coins] of takenIn) {
       const taken = this.#takenOut.get(guest);
-      if (!ids.has(guest)) this.#findOf(guest, `It took in ${coins} coins of ${guest}, which is not among its guests.`);
-      else if (taken !== coins) this.#findOf(guest, `It took in ${coins} coins of its guest ${guest}, whose ledger gave ${taken ?? 0}.`);
+      if (!ids.has(guest)) this.#findOf(guest, `The account took in ${coins} coins of ${guest}, which is not among its guests.`);
+      else if (taken !== coins)
+        this.#findOf(guest, `The account took in ${coins} coins of its guest ${guest}, whose ledger gave ${taken ?? 0}.`);
     }
     if (!isThere && this.#takenOut.size > 0)
-      return this.#find('lost_ledger', 'Its ledger is lost, and its balance with it, although guests brought coins into the account.');
+      return this.#find(
+        'lost_ledger',
+        "The account's ledger is lost, and its balance with it, although guests brought coins into the account.",
+      );
     // If the ledger does not begin with entry 1, retention may have deleted the entry of the move.
     for (const [guest, coins] of isWhole ? this.#takenOut : [])
-      if (!takenIn.has(guest)) this.#findOf(guest, `Its guest ${guest} gave ${coins} coins, which its ledger did not take in.`);
+      if (!takenIn.has(guest)) this.#findOf(guest, `The account's guest ${guest} gave ${coins} coins, which its ledger did not take in.`);
   }
 
   async #checkFiled(guests: readonly MovedGuest[]): Promise<void> {

@@ -88,8 +88,8 @@ local function advance_first()
 end
 
 -- Entries of guests whose small ledgers are filed in one sorted set (file_guest of ledger.lua). A page reads at most CHUNKS chunks of the
--- sorted set. This bound is needed because a page skips the entries of guests that moved in since the first page, and there may be
--- thousands of such entries.
+-- sorted set. The number of chunks is bounded because a page skips the entries of guests that moved in since the first page, and there may
+-- be thousands of such entries.
 local CHUNKS = 3
 local filed = {chunk = {}, place = 0, chunks = 0, is_over = true}
 if has_filed_guest(moved_in) and (cursor == '' or guest_count ~= '') then

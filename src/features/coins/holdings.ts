@@ -40,7 +40,10 @@ const eraseScript = defineScript({
 /** Ledger entries on a page of the export: about 60 KB, which take Redis 1 ms. */
 const ENTRIES_A_PAGE = 500;
 
-/** Entries on a page of an account with many guests. They are fewer, because each entry of a guest costs a read of the guest's ledger. */
+/**
+ * Entries on a page of an account with many guests. Such a page has fewer entries, because each entry of a guest costs a read of the
+ * guest's ledger.
+ */
 const ENTRIES_WITH_GUESTS = 100;
 
 /** An account with more guests than this counts as an account with many guests. */

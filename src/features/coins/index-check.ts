@@ -125,7 +125,7 @@ export class IndexCheck {
       ['LINDEX', ledger, -1],
       ...seqs.map((seq): Command => ['LINDEX', ledger, seq - lastSeq - 1]),
     )) as (string | null)[];
-    // An entry was appended between the two reads, so the indexes into the list are wrong. The next audit checks these entries.
+    // If an entry was appended after `lastSeq` was read, the indexes into the list are wrong. The next audit checks these entries.
     if (ledgerEntry.parse(found[0] ?? '')?.seq !== lastSeq) return;
     const keys = found.slice(1).map((text) => ledgerEntry.parse(text ?? '')?.key);
     for (const [index, key] of keys.entries())
@@ -147,8 +147,8 @@ export class IndexCheck {
     const without = this.#met < this.#keys.withKey ? this.#withoutKey(oldestSeq) : [];
     const wrong = new Set(strange.map(({ hash }) => Number(hash) >>> 0));
     const pointedAt = new Set(strange.map(({ seq }) => seq));
-    // A key's hash that leads to a wrong entry was found above. It also explains why no hash leads to the key's own entry, and why none
-    // leads rightly to the wrong entry.
+    // A key's hash that leads to a wrong entry was found above. Such a hash also explains why no hash leads to the key's own entry, and why
+    // no right hash leads to the wrong entry.
     const unexplained = without.filter(({ seq, own }) => !wrong.has(own) && !pointedAt.has(seq));
     for (const { seq } of unexplained.slice(0, 1)) await this.#findWithoutKey(seq, oldestSeq, unexplained.length);
     this.#putRight(new Set([...unexplained.map(({ own }) => own), ...wrong]), strange, newest);

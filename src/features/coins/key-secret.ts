@@ -39,7 +39,9 @@ export class KeySecret {
   readonly #guard: DataGuard | undefined;
   readonly #upgrades: readonly Upgrade[];
   #isKnown = false;
-  /** The secret that this process read last, in hexadecimal. It stays set even while it is uncertain whether Redis has this secret. */
+  /**
+   * The secret that this process read last, in hexadecimal. The field stays set even while it is uncertain whether Redis has this secret.
+   */
   #text: string | undefined;
   #hash: KeyHash | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -72,7 +74,7 @@ export class KeySecret {
     this.#redis = redis;
     // The guard lost the data that it knew. The data that an operator then accepts may have another secret, or none yet.
     guard?.on('lost', () => (this.#isKnown = false));
-    // After a reconnection the secret may be missing in Redis. This process then writes its own secret back.
+    // After a reconnection the secret may be missing in Redis. If Redis lacks the secret, this process writes its own secret back.
     redis.on('ready', this.#readAgain);
   }
 
@@ -92,8 +94,8 @@ export class KeySecret {
    */
   otherData(): Refusal {
     // If one primary of a Cluster lacks the secret, the other primaries must go on, so the secret stays known. A read of a Cluster's secret
-    // reads the copies of all slots (secret-of-cluster.ts). That is expensive, and while a copy is wrong, each request for its slot asks
-    // for a read, so at most one read begins in RETRY_MS.
+    // reads the copies of all slots (secret-of-cluster.ts). Such a read is expensive, and while a copy is wrong, each request for the
+    // copy's slot asks for a read. So at most one read begins in RETRY_MS.
     if (this.#ofCluster === undefined) this.#isKnown = false;
     if (this.#ofCluster !== undefined && performance.now() < this.#readAt + RETRY_MS) this.#readLater();
     else void this.read();
@@ -173,8 +175,8 @@ export class KeySecret {
   }
 
   /**
-   * Reads the secret, or makes it. This is atomic: if several processes try, Redis keeps the secret of the first process, and all processes
-   * get that secret.
+   * Reads the secret, or makes it. If several processes make a secret at the same time, Redis keeps the secret of the first process, and
+   * all processes get that secret.
    * @param hasVersion whether the data has a version. The version is written after the secret, so data with a version had a secret
    * @throws Error if the Redis key holds another text than a secret, or if data with a version has lost a secret that this process never
    * read

@@ -37,8 +37,8 @@ export class LedgerFindings {
   }
 
   /**
-   * Marks all findings as consequences of a finding about another subject. If the audit has a finding about that subject, it only reports
-   * that one, with the number of these findings.
+   * Marks all findings as consequences of a finding about another subject. If the audit has a finding about that subject, it reports only
+   * that finding, with the number of the findings that follow from it.
    */
   explainBy(subject: string): void {
     this.#explainedBy = [subject];

@@ -22,8 +22,8 @@ export function bucketOf(hash: number, lastSeq: number): number {
 }
 
 /**
- * A move of a guest's coins makes two entries, one in the guest's ledger and one in the account's. Their idempotency keys begin with this
- * prefix, and end with the id of the other of the two accounts.
+ * A move of a guest's coins makes two entries, one in the guest's ledger and one in the account's. The idempotency key of each entry begins
+ * with this prefix. The key in the guest's ledger ends with the account's id, and the key in the account's ledger ends with the guest's id.
  */
 export const MERGE_KEY = 'merge:';
 
@@ -69,8 +69,8 @@ export const ledgerPatterns = {
 const PAGE = 128;
 
 /**
- * The next page begins by reading this number of the last entries of a page again. So the audit misses no entry even if retention deletes
- * as many entries between the two reads.
+ * The next page begins by reading this number of the last entries of a page again. So the audit misses no entry, even if retention deletes
+ * as many entries between the reads of two pages.
  */
 const OVERLAP = 8;
 

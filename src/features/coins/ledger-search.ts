@@ -73,8 +73,8 @@ class Search {
     if (newest !== undefined) await this.#byIndex(ledger, newest.seq);
     if (guests.some(({ isFiled }) => isFiled)) await this.#filed(id);
     for (const guest of guests) if (!guest.isFiled) await this.#byIndex(coinKeys.guestLedger(id, guest.id), guest.lastSeq);
-    // A new entry may change the bucket of a hash. It also changes the index of each entry in the list, because indexes are counted from
-    // the last entry.
+    // A new entry may change the bucket of a hash. A new entry also changes the index of each other entry in the list, because indexes are
+    // counted from the last entry.
     if (this.#missing().length > 0 && (await this.#probe.ask('LINDEX', ledger, -1)) !== texts[1])
       throw new Unsettled('The ledger has changed');
     return oldest === undefined || oldest.seq === 1 ? 0 : oldest.at;

@@ -205,8 +205,8 @@ local function append(ledger, seq, balance, operation, key, origin, is_guests)
   if emits and not is_guests then tell_entry(ledger, seq, balance, operation) end
   if seq % ENTRIES_PER_BUCKET > 0 then return end
   local _, count, power = bucket_of(ledger, 0, seq - 1)
-  -- Split a bucket: copy the new bucket's share of the hashes, then remove this share from the old bucket. So each hash is always in one of
-  -- the two.
+  -- Split a bucket: copy the new bucket's share of the hashes, then remove this share from the old bucket. So each hash is always in the
+  -- old bucket or in the new bucket.
   local parent, child = of_account(ledger, 'index:' .. count - power), of_account(ledger, 'index:' .. count)
   local found = redis.call('HGETALL', parent)
   local moved, moved_hashes = {}, {}

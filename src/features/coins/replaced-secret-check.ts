@@ -38,7 +38,9 @@ export class ReplacedSecretCheck {
   }
 }
 
-/** The finding that the secret was replaced. It is the same wherever the secret is compared, so that the audit reports it once. */
+/**
+ * The finding that the secret was replaced. All checks that compare the secret make the same finding, so that the audit reports it once.
+ */
 export function otherSecret(): Finding {
   const text = 'Older entries were written with another secret, so a service would take used idempotency keys for new ones.';
   return { kind: 'changed_key_secret', subject: `key ${KEY_SECRET}`, text };

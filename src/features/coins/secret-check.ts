@@ -2,7 +2,10 @@ import type { Finding, Probe } from '../../consistency/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 
-/** The secret of the hashes of idempotency keys, as the audit finds it. `malformed`: the Redis key has a value that is no secret. */
+/**
+ * What the audit finds under the Redis key of the secret, with which idempotency keys are hashed. `malformed`: the Redis key has a value
+ * that is no secret.
+ */
 export type FoundSecret = { readonly text: string } | 'missing' | 'malformed';
 
 export async function readSecret(probe: Probe): Promise<FoundSecret> {

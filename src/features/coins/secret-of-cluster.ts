@@ -27,7 +27,8 @@ const NOT_SERVED = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 /**
  * The secret of the hashes of idempotency keys in a Cluster. The first process makes the secret, under the same Redis key as on a single
  * Redis. Each slot has copies of the secret, of the data's version and of the data id. A script compares its arguments with the copies in a
- * slot of its node. So it notices if the node has lost its data or has other data. When a slot moves to another node, its copies move too.
+ * slot of its node. So the script notices if the node has lost its data or has other data. When a slot moves to another node, its copies
+ * move too.
  */
 export class SecretOfCluster {
   readonly #cluster: Cluster;
@@ -54,9 +55,9 @@ export class SecretOfCluster {
     if (!SECRET_FORMAT.test(secret)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
     let complete = 0;
     for (const shard of this.#cluster.shards) if (shard.redis.status === 'ready') complete += await this.#completeSlots(shard, secret);
-    // The version and the copies in the version's slot are written last. They mean that every slot had its copies, so a slot that lacks
-    // them later has lost its data. The version alone would not mean this, because data that was imported from a single Redis already has
-    // the version.
+    // The version and the copies in the version's slot are written last. Once they are written, every slot has had its copies, so a slot
+    // that lacks its copies later has lost its data. The version alone would not mean this, because data that was imported from a single
+    // Redis already has the version.
     const homeOfVersion = this.#cluster.shardOf(SLOT_OF_VERSION)?.redis;
     if (complete < SLOTS - 1 || homeOfVersion?.status !== 'ready') return secret;
     await writeCopies(homeOfVersion, [SLOT_OF_VERSION], secret, this.#guarded);

@@ -40,7 +40,7 @@ export function slotCopyAuditor(): Auditor {
     // An operator may accept the data during the audit: all slots then get a new data id.
     const id = await (knownId = probe.ask('GET', DATA_ID_KEY).then(idOf));
     if (ofSlot === id) return [];
-    return [{ kind: 'other_data', subject: `slot ${slotOf(tag)}`, text: `Its data id is ${ofSlot}, but ${DATA_ID_KEY} has ${id}.` }];
+    return [{ kind: 'other_data', subject: `slot ${slotOf(tag)}`, text: `The slot's data id is ${ofSlot}, but ${DATA_ID_KEY} has ${id}.` }];
   };
   return {
     keys: [
@@ -83,7 +83,7 @@ async function checkSecret(tag: string, probe: Probe): Promise<Finding[]> {
   if (ofSlot === null) return [];
   if (typeof secret === 'string') return [secretFinding(secret)];
   if (ofSlot === secret.text) return [];
-  const text = `Its copy of the secret of the ledgers differs from ${KEY_SECRET}.`;
+  const text = `The slot's copy of the secret of the ledgers differs from ${KEY_SECRET}.`;
   return [{ kind: 'other_secret', subject: `slot ${slotOf(tag)}`, text, explainedBy: [`key ${KEY_SECRET}`] }];
 }
 

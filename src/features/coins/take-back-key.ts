@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
  */
 const BEGIN = 'take-back·';
 
-/** The most characters of the key of a grant in it. A longer one is hashed. */
+/** A grant's key of at most this many characters becomes a part of the entry's key as it is. A longer grant's key is hashed. */
 const MOST_IN_KEY = 200;
 
 const nameOf = (grantKey: string): string => (grantKey.length <= MOST_IN_KEY ? grantKey : hash('sha256', grantKey, 'base64url'));

@@ -19,7 +19,7 @@ const takeBackScript = defineScript({
 export interface TakenGrant {
   /** The key of the grant. */
   readonly key: string;
-  /** Whether the account owes coins that it has spent. Otherwise it keeps a balance of 0 at least. */
+  /** Whether the account owes coins that it has spent. If false, the account keeps a balance of 0 at least. */
   readonly intoDebt: boolean;
   /** The operator and the reason, as `originOfOperator` writes them. */
   readonly origin: string;

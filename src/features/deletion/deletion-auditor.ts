@@ -39,7 +39,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
     // then has an entry for that account instead.
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
     if (probe.now() < dueMs) return [];
-    const text = `It was deleted but is not erased yet, and ${DELETIONS_DUE} has no entry that would erase it.`;
+    const text = `The account was deleted but is not erased yet, and ${DELETIONS_DUE} has no entry that would erase it.`;
     return notQueued({ queue: DELETIONS_DUE, member: id, subject, text }, probe);
   }
   const kept = keyNames(holdings, probe.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => keyOfAccount(id, name));
@@ -49,7 +49,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
   const isListed = scores.some((score) => score !== null);
   if (left.length > 0) {
     // The command deletes the data only if the account and the index of tombstones both record the deletion.
-    const text = `It was deleted${isListed ? '' : `, although ${TOMBSTONES} does not have it`}, but it still has ${left.join(', ')}.`;
+    const text = `The account was deleted${isListed ? '' : `, although ${TOMBSTONES} does not have it`}, but it still has ${left.join(', ')}.`;
     return [{ kind: 'deleted_account_left', subject, text, commands: isListed ? [['DEL', ...left]] : [] }];
   }
   if (isListed) return [];
@@ -57,13 +57,13 @@ async function checkTombstone(id: string, holdings: readonly Holding[], probe: P
     (await probe.ask('EXISTS', ...queueKeys(TOMBSTONES, 1))) === 0 &&
     (await probe.ask('EXISTS', queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS))) === 0;
   const commands: Command[] = [['ZADD', TOMBSTONES, deleted.at, id]];
-  const text = 'It lacks accounts that were deleted: a restore would bring them back.';
+  const text = 'The index lacks accounts that were deleted: a restore would bring them back.';
   if (areLost) return [{ kind: 'tombstone_without_index', subject: `key ${TOMBSTONES}`, text, commands }];
   return [
     {
       kind: 'tombstone_without_index',
       subject,
-      text: `It was deleted, but ${TOMBSTONES} does not have it: a restore would bring it back.`,
+      text: `The account was deleted, but ${TOMBSTONES} does not have it: a restore would bring it back.`,
       commands,
     },
   ];
@@ -102,7 +102,7 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   // A restore writes members that contain the time of a deletion. These members are due at once.
   if (isSoon && (deleted !== undefined || entry !== member || at !== undefined)) return undefined;
   if (deleted === undefined && at !== undefined) return doomed(id, { key, entry, member }, Number(dueAt));
-  return `It holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;
+  return `The queue holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;
 }
 
 /**

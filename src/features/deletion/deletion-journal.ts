@@ -96,7 +96,7 @@ export class DeletionJournal {
     if (at !== undefined) await this.#mark(accountId, Number(at), 'backup');
     const nextAt = await this.#erase(accountId);
     if (at === undefined || nextAt === undefined) return nextAt;
-    // An entry without a time continues the work.
+    // An entry of the queue without a time continues the work.
     await this.#journal.bring(accountId, nextAt);
     return undefined;
   }

@@ -9,7 +9,7 @@ export interface Explanation {
   readonly entitlement: z.output<typeof Entitlement>;
   /**
    * Sentences for an operator: first one for each purchase, then sentences about the report, the gift, the trial and the result. Product
-   * ids in them come from the app store.
+   * ids in these sentences come from the app store.
    */
   readonly because: readonly string[];
 }

@@ -10,8 +10,8 @@ import type { ProofKeys } from './proof-keys.ts';
 export const PROOF_TYPE = 'entitlement+jwt';
 
 /**
- * The claim `iss` of a proof. It is a constant, and not PUBLIC_URL, the site that QR codes lead to: if PUBLIC_URL changes, the proofs that
- * apps have must stay valid. The signing key identifies the service.
+ * The claim `iss` of a proof. The claim is a constant. PUBLIC_URL is not used for it, because the proofs that apps have must stay valid if
+ * PUBLIC_URL changes. The signing key identifies the service.
  */
 export const PROOF_ISSUER = 'coinop';
 
@@ -79,7 +79,7 @@ export class Proofs {
     return proof;
   }
 
-  /** The signature of a JWS (RFC 7518, section 3.4), which consists of its two numbers one after the other, and not of DER. */
+  /** The signature of a JWS (RFC 7518, section 3.4): the two numbers of the signature one after the other, without DER. */
   #signatureOf(text: string): Buffer {
     return sign('sha256', Buffer.from(text), { key: this.#keys.signing.privateKey, dsaEncoding: 'ieee-p1363' });
   }

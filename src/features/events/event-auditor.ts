@@ -81,7 +81,7 @@ async function readSample(probe: Probe): Promise<Sample> {
       else if (event !== undefined) events.push(event);
     }
     const more = unreadable.length > 1 ? ` The same holds for ${unreadable.length - 1} more.` : '';
-    const text = `Its event "${unreadable[0]?.slice(0, 60)}" cannot be read.${more}`;
+    const text = `The chunk's event "${unreadable[0]?.slice(0, 60)}" cannot be read.${more}`;
     const subject = `key ${eventKeys.chunk(Number(newest[place]))}`;
     if (unreadable.length > 0) findings.push({ kind: 'unreadable_event', subject, text });
   }
@@ -166,8 +166,8 @@ class AccountCheck {
         before = event;
         continue;
       }
-      const what = follows ? `its account has had ${most} events` : `the event before it has the number ${before!.number}`;
-      return { kind: 'wrong_event_number', text: `Its event ${event.id} has the number ${number}, but ${what}.` };
+      const what = follows ? `the account has had ${most} events` : `the event before it has the number ${before!.number}`;
+      return { kind: 'wrong_event_number', text: `The account's event ${event.id} has the number ${number}, but ${what}.` };
     }
     return undefined;
   }

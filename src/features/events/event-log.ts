@@ -87,8 +87,8 @@ export interface EventReader {
    */
   readBack(accountIds: readonly string[], limit: number, before?: Position): Promise<BackPage>;
   /**
-   * Gives a position that is after all events from before a time (milliseconds since 1970). Some events from after that time may have
-   * positions before it too.
+   * Gives a position that is after all events from before a time (milliseconds since 1970). Some events from after the time may be before
+   * the position too.
    */
   positionAfter(time: number): Promise<Position>;
   /** The position of the oldest event in the log. */
@@ -98,8 +98,8 @@ export interface EventReader {
   /** Whether a process relays events into the log, or did so in the last minute. */
   isRelayed(): Promise<boolean>;
   /**
-   * Gives a position that is before all events from a time (milliseconds since 1970) or later. Some events from before that time may have
-   * positions after it too, because clocks differ.
+   * Gives a position that is before all events from a time (milliseconds since 1970) or later. Some events from before the time may be
+   * after the position too, because clocks differ.
    */
   positionAt(time: number): Promise<Position>;
   /** Resolves once the log may have events after a position, after `waitMs` milliseconds, or when the signal aborts. Never rejects. */

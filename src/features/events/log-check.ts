@@ -26,7 +26,7 @@ export async function checkChunk(chunk: number, probe: Probe): Promise<Finding[]
   const { chunks } = eventKeys;
   const [isThere, listed] = await probe.together(['EXISTS', eventKeys.chunk(chunk)], ['ZSCORE', chunks, chunk]);
   if (isThere === 0 || listed !== null) return [];
-  const text = 'It does not list some chunks that exist: the service does not drop them, and readers may skip them.';
+  const text = 'The list of chunks lacks some chunks that exist: the service does not drop them, and readers may skip them.';
   return [{ kind: 'chunk_not_listed', subject: `key ${chunks}`, text, commands: [['ZADD', chunks, chunk, chunk]] }];
 }
 
@@ -44,7 +44,7 @@ export async function checkState(last: EventRecord | undefined, probe: Probe): P
     { kind: 'events_set_back', subject: `key ${eventKeys.state}`, text, commands },
   ];
   if (!(Number(next ?? 0) >= end))
-    return find(`It says that the log ends at position ${next as string | null}, but the events end at ${end}.`, [
+    return find(`The log's state says that the log ends at position ${next as string | null}, but the events end at ${end}.`, [
       ['HSET', eventKeys.state, 'next', end],
     ]);
   if (last === undefined) return [];
@@ -52,5 +52,5 @@ export async function checkState(last: EventRecord | undefined, probe: Probe): P
   // A single Redis has one outbox, without a tag.
   const relayed = await probe.fields(eventKeys.state, `from:{${tag}}`, ...(tag === '0' ? ['from:'] : []));
   const isBehind = relayed.every((begin) => parseInt(begin ?? '0', 10) < parseInt(time, 36) - CLOCKS_DIFFER_MS * 1000);
-  return isBehind ? find(`It lacks the record that the log has the event ${last.id} and events before it.`) : [];
+  return isBehind ? find(`The log's state lacks the record that the log has the event ${last.id} and events before it.`) : [];
 }

@@ -3,7 +3,9 @@ import { toldSubscription } from '../../accounts/purchase-lines.ts';
 import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { ENTRY_TYPES, entryLetters, SignedBalance, type EntryType } from '../coins/model.ts';
 
-/** The Redis keys of the log of events. They share a hash tag, so that a script can change all of them, and all events have one order. */
+/**
+ * The Redis keys of the log of events. The keys share a hash tag, so that one script can change all keys, and all events have one order.
+ */
 export const eventKeys = {
   /**
    * A hash. `next`: the position after the last event. `readable`: the position after the last event that as many replicas have as

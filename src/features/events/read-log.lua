@@ -4,7 +4,7 @@
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers page(next position, 1 if no more may be read, position or entry …) ahead(readable)
 --
--- In the answer, an entry has a position before it only if it does not directly follow the previous entry. A position for each entry would
+-- The answer has the position of an entry only if the entry does not directly follow the previous entry. A position for each entry would
 -- double the cost for Redis and for the process.
 -- Events of a deleted account are returned without data as soon as the account is deleted. A sweep later removes the data from the log
 -- (forget-events.lua).

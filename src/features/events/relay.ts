@@ -343,7 +343,8 @@ export class Relay {
 }
 
 /**
- * An event of an account in another slot. It has a `?` in place of its number, because only a script in the account's slot can number it.
+ * An event of an account in another slot. The event has a `?` in place of its number, because only a script in the account's slot can
+ * number the event.
  */
 const ELSEWHERE = /^(\w) (\S+) (\S+) \? (.*)$/;
 

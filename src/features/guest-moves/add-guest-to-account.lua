@@ -11,16 +11,16 @@
 -- Library purchase-lines.lua: join_lines
 -- Answers accepted refused void incomplete(ledger, entries in its copy) other_data
 --
--- Only this script accepts or refuses a move, because only the account's slot has the account's bounds. It does so once: if it accepts a
--- guest, it writes a line into the account's standing (the record of moves, bans and deletions), and if it refuses a move, it writes the
--- reason into `record`. A later call for the same move gets the same answer, even if the bounds have changed.
+-- Only this script accepts or refuses a move, because only the account's slot has the account's bounds. If it accepts a guest, it writes a
+-- line into the account's standing (the record of moves, bans and deletions). If it refuses a move, it writes the reason into `record`. A
+-- later call for the same move gets the same answer, even if the bounds have changed.
 --
 -- A small ledger is filed with the account's own ledger (file_guest of ledger.lua), where one lookup searches the ledgers of all filed
 -- guests. Each large ledger takes a further lookup, so an account accepts few guests with a large ledger.
 --
--- The guest may also be an account with guests and sign-ins, which moves in with all of them (a merge), or a sign-in that was never used.
--- In these cases `joined` is JSON, {guests: [{id, lastSeq, entries, isFiled}], signIns: [[id, entry, provider's name]]}, otherwise ''. The
--- copy of the first guest's ledger is `{…}:move:<move>.1:ledger`.
+-- The guest may also be an account with guests and sign-ins (a merge), which all move too, or a sign-in that was never used. In these cases
+-- `joined` is JSON, {guests: [{id, lastSeq, entries, isFiled}], signIns: [[id, entry, provider's name]]}, otherwise ''. The copy of the
+-- first guest's ledger is `{…}:move:<move>.1:ledger`.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
 -- While a deleted account is being erased, `moved_in` still has its guests.

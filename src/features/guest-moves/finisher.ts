@@ -41,7 +41,9 @@ interface FrozenMove {
   readonly day: string;
   /** The seq of the last entry of the guest's ledger, 0 without a ledger. */
   readonly seq: number;
-  /** The number of entries of the guest's ledger. It may be less than `seq`, because retention may have deleted the first entries. */
+  /**
+   * The number of entries of the guest's ledger. This number may be less than `seq`, because retention may have deleted the first entries.
+   */
   readonly entries: number;
   readonly isSmall: boolean;
   readonly creditedToday: string;
@@ -158,8 +160,8 @@ export class MoveFinisher {
   }
 
   /**
-   * Copies a ledger from a position on. The last read gets an empty chunk. It also shows that the guest is still frozen just before the
-   * account decides, because a failover may have lost the freeze.
+   * Copies a ledger from a position on. The last read gets an empty chunk. This read also shows whether the guest is still frozen just
+   * before the account accepts or refuses the guest. A failover may have lost the freeze.
    */
   async #copy(move: FrozenMove, ledger: CopiedLedger, from: number): Promise<'copied' | 'thawed'> {
     const { scripts, keySecret } = this.#options;
@@ -202,7 +204,7 @@ export class MoveFinisher {
 
   /**
    * Makes the guests of a merged account point directly to the account that it was merged into. Then deletes the merged account's data
-   * about these guests, because the other account has a copy.
+   * about these guests, because the account that it was merged into has a copy.
    */
   async #letFollow({ guestId, target, brings }: FrozenMove): Promise<void> {
     const { scripts, holdings, log } = this.#options;
@@ -236,10 +238,10 @@ export class MoveFinisher {
     const [word] = await scripts.run(markGuestMoved, { standing: standingKey(guestId) }, args);
     if (word === 'closed') return;
     const { word: state } = await standingOf(guestId, scripts);
-    // Another process has finished the guest's move. Since then the account may have been deleted, and the guest with it.
+    // Another process has finished the guest's move. After the move the account may have been deleted, and the guest with it.
     if (state === 'moved' || state === 'deleted') return;
-    // Redis lost the freeze after the account had accepted the guest. Only the guest has the data that was written to it since then, so the
-    // guest stays as it is.
+    // Redis lost the freeze after the account had accepted the guest. Data that was written to the guest since the loss is only in the
+    // guest, so the guest stays as it is.
     log.error(
       { guestId, accountId: target.accountId, moveId },
       'an account has accepted a guest that is not frozen any more: npm run audit',

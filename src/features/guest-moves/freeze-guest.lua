@@ -9,7 +9,7 @@
 -- Answers frozen movable not_a_guest from_pairing used not_its_sign_in other_data
 if not is_data_of(secret) then return {'other_data'} end
 local kind = string.sub(store, 1, 1)
--- A sign-in that was never used has no account. Since the service read its state, somebody may have signed in with it.
+-- A sign-in that was never used has no account. But somebody may have signed in with it after the service read the sign-in's state.
 if kind == '+' then
   if redis.call('EXISTS', account) == 1 or moved_in ~= '' then return {'used'} end
 -- Anybody who has a token of the sign-in may merge the account, but only while the account has the sign-in.

@@ -42,7 +42,7 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   )) as (string | null)[];
   if (dueAt === null || leadsTo(parseStanding(record!), target) || state?.startsWith('open ') === true) return undefined;
   if (Number(dueAt) < probe.now() + LATEST_DUE_MS) return undefined;
-  return `It has an entry for the move of ${guest} into ${target}, but ${guest} did not move there.`;
+  return `The queue has an entry for the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
 
 /** Checks that the queue has a guest that is moving, or that has moved and still has scores or a ledger. */
@@ -57,7 +57,7 @@ async function checkIsQueued(guest: string, probe: Probe): Promise<Finding[]> {
   if (await holds(moveKeys.unfinished, (member) => member.startsWith(`${guest} `), probe)) return [];
   const what = target === undefined ? 'is moving' : 'moved';
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
-  const text = `It ${what} into ${into}${rest}, but the queue ${moveKeys.unfinished} has no entry for its move.`;
+  const text = `The account ${what} into ${into}${rest}, but the queue ${moveKeys.unfinished} has no entry for its move.`;
   // For a guest that has moved, the queue finishes the work whatever move id the member names.
   const member = `${guest} ${into} ${moveId}`;
   return notQueued({ queue: moveKeys.unfinished, member, subject: `account ${guest}`, text }, probe);
@@ -83,7 +83,7 @@ async function checkAccepted(id: string, guest: string, probe: Probe): Promise<F
   const leads = guestStanding.deleted !== undefined || leadsTo(guestStanding, id);
   if (isNamed && leads) return [];
   const what = [...(isNamed ? [] : ['it does not name the guest']), ...(leads ? [] : ['the guest does not lead to it'])].join(', and ');
-  const text = `It accepted the guest ${guest}, but ${what}: a standing, or the tombstone of a deleted account, is lost.`;
+  const text = `The account accepted the guest ${guest}, but ${what}: a standing, or the tombstone of a deleted account, is lost.`;
   const both = [`account ${id}`, `account ${guest}`];
   return [{ kind: 'half_move', subject: `account ${id}`, text, explainedBy: both }];
 }
@@ -98,6 +98,6 @@ async function checkStaged(id: string, move: string, key: string, probe: Probe):
   if (state === 'open') return [];
   const [ofGuest, isThere] = (await probe.together(['GET', standingKey(guest ?? '')], ['EXISTS', key])) as [string | null, number];
   if (parseStanding(ofGuest).moving?.moveId === move || isThere === 0) return [];
-  const text = `It has a copy of a guest's ledger for the move ${move}, which is ${state}.`;
+  const text = `The account has a copy of a guest's ledger for the move ${move}, which is ${state}.`;
   return [{ kind: 'orphan_staging', subject: `account ${id}`, text, commands: setAside(key) }];
 }

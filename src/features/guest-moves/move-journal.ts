@@ -71,7 +71,7 @@ export class MoveJournal {
   async begin(guest: Caller, target: MoveTarget, signInId = ''): Promise<Moved> {
     const { scripts } = this.#options;
     const guestId = guest.accountId;
-    // This call finds most reasons to refuse the move, before anything is written.
+    // This first call of `#freeze` finds most reasons to refuse the move, before anything is written.
     const told = await this.#freeze(guest, target, '', signInId);
     if (told !== 'movable') return { moved: false, reason: told as NotMovedReason };
 
@@ -174,8 +174,8 @@ export class MoveJournal {
   async #freeze(guest: Caller, target: MoveTarget, moveId: string, signInId: string): Promise<string> {
     const { scripts, keySecret, now } = this.#options;
     const { accountId } = guest;
-    // A pairing's session only proves that somebody claimed the pairing. It does not prove that the caller has the install. A move is as
-    // final as a deletion, so such a session may not move the guest.
+    // A pairing's session only proves that somebody claimed the pairing. Such a session does not prove that the caller has the install. A
+    // move is as final as a deletion, so such a session may not move the guest.
     const fromPairing = guest.session?.kind === 'pairing' ? 1 : 0;
     const keys = { account: accountKey(accountId), ledger: coinKeys.ledger(accountId) };
     const args = {

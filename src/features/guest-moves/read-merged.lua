@@ -1,4 +1,5 @@
--- Reads the guests and the sign-ins of an account that moves into another account. They move too, as its ledger and its fields do.
+-- Reads the guests and the sign-ins of an account that moves into another account. The guests and the sign-ins move too, as the account's
+-- ledger and fields do.
 -- KEYS standing
 -- ARGV move_id
 -- Library standing.lua: standing_of

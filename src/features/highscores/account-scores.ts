@@ -179,8 +179,8 @@ export const OwnScore = BoardEntry.omit({ rank: true })
   });
 
 /**
- * After a call of `scoresPage` has read this number of boards, archives and seasons, it does not begin another game. It reads all archives
- * and seasons of a game, even if they exceed the number.
+ * After a call of `scoresPage` has read this number of boards, archives and seasons, it does not begin another game. The call reads all
+ * archives and seasons of a game, even if it then reads more than this number.
  */
 const TABLES_A_CALL = 20;
 
@@ -233,7 +233,8 @@ async function ownScores(
  * Moves a guest's entries to the account that the guest moved into, in archives and seasons too. If both the guest and the account have an
  * entry on a board, the better entry stays.
  * For each board, the function first adds the board to the account's set of boards, then moves the entry, and then removes the board from
- * the guest's set. So a call that was interrupted can be repeated, and at any time one of the two sets names the board of each entry.
+ * the guest's set. So a call that was interrupted can be repeated, and at any time the account's set or the guest's set names the board of
+ * each entry.
  * @param isLast `false`: the guest's set keeps its boards, because an entry of the guest may still arrive
  * @returns whether the guest's set of boards is not empty
  */

@@ -5,7 +5,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 export const operatedBoardKeys = {
   /** A hash: the record of each archive of the board by its number, in JSON: `{at, by, reason, entries, droppedAt?}`. */
   archives: (game: string) => `{board:${game}}:archives`,
-  /** The sorted set of scores and the hash of players of an archive. Their formats are those of the board's keys. */
+  /** The sorted set of scores and the hash of players of an archive. These keys have the same formats as the board's keys. */
   archivedScores: (game: string, number: number) => `{board:${game}}:archive:${number}:scores`,
   archivedPlayers: (game: string, number: number) => `{board:${game}}:archive:${number}:players`,
   /**

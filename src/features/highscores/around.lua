@@ -15,8 +15,8 @@ if player_id == '' then own = entry_of_account(secret, shown_players, account_id
 local index = own and redis.call(is_ascending and 'ZRANK' or 'ZREVRANK', shown_scores, own.member)
 if not index then return {'none', id, ends} end
 local from, rank = math.max(0, index - limit), 1
--- Also reads the entry before the first entry of the answer. Only if both have the same score, the entries above have to be counted to find
--- the rank of the first entry.
+-- Also reads the entry before the first entry of the answer. The entries above have to be counted for the rank of the first entry only if
+-- these two entries have the same score.
 local before = from > 0 and 1 or 0
 local found = range(shown_scores, is_ascending, from - before, index + limit)
 if before == 1 then rank = found[2] == found[4] and rank_of(shown_scores, found[4], is_ascending) or from + 1 end

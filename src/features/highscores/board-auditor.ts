@@ -101,7 +101,7 @@ async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
         if (typeof entry === 'string' && playerEntry.parse(entry) !== undefined && !entry.startsWith(id))
           findings.push(foreignPlayer(boardTables(game), playerId, entry, id));
         if (isBanned && entry !== null && (await isShown(game, playerId, probe))) {
-          const text = `It is banned, but the board ${game} shows its entry.`;
+          const text = `The account is banned, but the board ${game} shows its entry.`;
           findings.push({ kind: 'shown_entry', subject, text, commands: [['ZADD', BANS_DUE, 0, id]] });
         }
       }),
@@ -124,7 +124,7 @@ async function withoutPlayer(id: string, game: string, probe: Probe): Promise<Fi
       text: 'The sets of boards of some accounts name it, but it has no entries.',
       commands,
     };
-  const text = `Its set of boards names the board ${game}, but the board has no entry of it.`;
+  const text = `The account's set of boards names the board ${game}, but the board has no entry of it.`;
   return { kind: 'board_without_player', subject: `account ${id}`, text, commands, explainedBy: [`board ${game}`] };
 }
 
@@ -173,7 +173,7 @@ async function checkArchives(game: string, probe: Probe): Promise<Finding[]> {
     const record = parseArchive(text);
     if (record === undefined || record.droppedAt !== undefined) continue;
     const entries = (await probe.ask('ZCARD', operatedBoardKeys.archivedScores(game, Number(number)))) as number;
-    const differs = `Its archive ${number} has ${entries} entries, but the record of the archive says ${record.entries}.`;
+    const differs = `The board's archive ${number} has ${entries} entries, but the record of the archive says ${record.entries}.`;
     // Fewer entries than the record says are no finding, because moves of guests and deletions of accounts remove entries.
     if (entries > record.entries) findings.push({ kind: 'wrong_archive', subject: `board ${game}`, text: differs });
   }
@@ -186,6 +186,6 @@ async function checkArchived(game: string, number: number, probe: Probe): Promis
   const isLost = (await probe.ask('EXISTS', operatedBoardKeys.archives(game))) === 0;
   const text = isLost
     ? 'The records of its archives are lost, but the entries of the archives exist.'
-    : `Its archive ${number} has no record.`;
+    : `The board's archive ${number} has no record.`;
   return [{ kind: 'orphan_archive', subject: `board ${game}`, text }];
 }

@@ -73,7 +73,8 @@ class Held {
 /**
  * The cache of top tens. A process reads each top ten from Redis about ten times a second, even if many clients read or submit. The cache
  * also has the list's version. A submission sends the version to Redis, and gets the list only if the version has changed. If the version
- * is the same, Redis reads no list, and the process parses and encodes no list. This saves Redis 5 µs and the process 8 µs.
+ * is the same, Redis reads no list, and the process parses and encodes no list. Each submission with the same version saves Redis 5 µs and
+ * the process 8 µs.
  *
  * A reader's list includes every submission that was answered before the request:
  *
@@ -82,8 +83,9 @@ class Held {
  *    yet, the script of the read ran after the submission's script. On a Cluster the scripts of submissions whose callers are on different
  *    primaries may overtake each other, so of two fresh lists the cache keeps the list with the higher version.
  * 2. Submissions to another process: Redis publishes each change of a top ten on the board's channel, and the other process answers its
- *    client once the message is written (`submit.ts`). When the message arrives, a new `Board` replaces the old one. So later readers do
- *    not join an earlier read, and the results of earlier reads and submissions are not cached.
+ *    client once the message is written (`submit.ts`). When the message arrives, a new `Board` replaces the old one. Readers after the
+ *    message then do not wait for a read from before the message, and results of reads and submissions from before the message are not
+ *    cached.
  * 3. Both at once: if a message about the board arrives while a submission of this process is running, the process drops all lists that
  *    were read since the message when the submission is answered, because these lists may lack the submission's score.
  *
@@ -91,8 +93,8 @@ class Held {
  * subscription was confirmed. The subscription begins at the second use of a board in the cache, so a board that is used once needs no
  * subscription. If the subscription is lost, the cached list is dropped.
  *
- * Only a read makes a list fresh. An answer that the version is the same does not, because some changes leave the version as it is: an
- * operator may edit the data in Redis, or the catalogue of another process may give the game the other order. Answers contain such a change
+ * Only a read makes a list fresh. If Redis answers that the version is the same, the list may still have changed: an operator may have
+ * edited the data in Redis, or the catalogue of another process may have given the game the other order. Answers contain such a change
  * within `FRESH_MS`.
  */
 export class BoardCache {
@@ -245,7 +247,7 @@ export class BoardCache {
     held.hearing = { state: 'none' };
     if (state === 'none') return;
     this.#subscriber.unsubscribe(boardKeys.channel(game)).catch(() => {
-      // Nothing to do: the connection was lost, and the subscription ended with it.
+      // There is nothing to do: the connection was lost, and the subscription ended with the connection.
     });
   }
 

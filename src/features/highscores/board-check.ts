@@ -48,7 +48,7 @@ export function foreignPlayer({ subject, players }: Tables, id: string, record: 
 export async function checkHasPlayers({ subject, scores, players }: Tables, probe: Probe): Promise<Finding[]> {
   const [isThere, count] = (await probe.together(['EXISTS', players], ['ZCARD', scores])) as number[];
   if (isThere === 1 || count === 0) return [];
-  return [{ kind: 'score_without_player', subject, text: `It has ${count} scores and no players.` }];
+  return [{ kind: 'score_without_player', subject, text: `The board has ${count} scores and no players.` }];
 }
 
 /**
@@ -84,14 +84,14 @@ export class BoardCheck {
       this.#findings.push({
         kind: 'no_board_secret',
         ...isOfBoard,
-        text: 'It has players, but not the secret from which their ids are made.',
+        text: 'The board has players, but not the secret from which their ids are made.',
       });
     await this.#readPlayers(secret === '' ? null : secret);
     await this.#readScores();
     const arrivals = Number((await this.#probe.ask('GET', boardKeys.arrivals(this.#game))) ?? 0);
     // `!(… >= …)` and not `<`, so that a counter that is no number is a finding too.
     if (!(arrivals >= this.#highestArrival)) {
-      const text = 'Its counter of arrivals is lost, or below its newest score.';
+      const text = "The board's counter of arrivals is lost, or below its newest score.";
       const commands: Command[] = [['SET', boardKeys.arrivals(this.#game), this.#highestArrival]];
       this.#findings.push({ kind: 'wrong_arrivals', ...isOfBoard, text, commands });
     }
@@ -140,7 +140,7 @@ export class BoardCheck {
     this.#find('unreadable_entry', unreadable);
     const areOfOtherSecret = await Promise.all(foreign.map(({ player, ownId }) => this.#isOfOtherSecret(player.accountId, ownId)));
     if (areOfOtherSecret.includes(true)) {
-      const text = 'Its secret is not the secret from which ids of its players were made.';
+      const text = "The board's secret is not the secret from which ids of its players were made.";
       this.#findings.push({ kind: 'wrong_board_secret', subject: `board ${this.#game}`, text });
     } else this.#findings.push(...foreign.map(({ id, text }) => foreignPlayer(this.#tables, id, text)));
   }
@@ -178,7 +178,7 @@ export class BoardCheck {
         ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
       );
       if (isThere === 1 && isNamed !== 1) {
-        const text = 'Its set of boards does not name boards on which it has entries.';
+        const text = "The account's set of boards does not name boards on which it has entries.";
         const commands: Command[] = [['SADD', boardKeys.ofAccount(accountId), this.#game]];
         this.#findings.push({ kind: 'player_without_board', subject: `account ${accountId}`, text, commands });
       }

@@ -8,16 +8,17 @@
 --   arrivals  the arrival of the newest entry, in tenths of a millisecond since 1970
 --   secret    a random text. Player ids are made from this text and the account's id
 --   version   a counter of the changes of the top ten
--- Place, player id and account id have fixed lengths, so no separator is needed before the name. Both `scores` and `players` have the name.
--- If `scores` had no names, a page of a big board would have to read each name from the hash, which would take half of the page's time.
--- When a player gets a new name, the old member of `scores` can be put together from the player's text in `players`. With a name of up to
--- 13 bytes a member takes 32 bytes of memory, no more than without a name. If the place or the player id were longer, it would take more.
+-- Place, player id and account id have fixed lengths, so no separator is needed before the name. The player's name is in both `scores` and
+-- `players`. If `scores` had no names, a page of a big board would have to read each name from the hash, which would take half of the
+-- page's time. When a player gets a new name, the old member of `scores` can be put together from the player's text in `players`. With a
+-- name of up to 13 bytes a member takes 32 bytes of memory, no more than without a name. If the place or the player id were longer, it
+-- would take more.
 --
 -- Redis orders equal scores by their text. A place is the time at which the score arrived, by Redis's clock, in tenths of a millisecond
--- since 1970. It is always higher than the places of all earlier scores. On descending boards, which are read in reverse, the place is
--- HIGHEST_PLACE minus that time. So the earlier of two equal scores is listed first. If a game's order is changed in the catalogue, the
--- board is read in the other direction from then on. The ranks are right at once, but of equal scores from before the change the latest is
--- listed first.
+-- since 1970. The place of a new score is always higher than the places of all earlier scores. On descending boards, which are read in
+-- reverse, the place is HIGHEST_PLACE minus that time. So the earlier of two equal scores is listed first. If a game's order is changed in
+-- the catalogue, the board is read in the other direction from then on. The ranks are right at once, but of equal scores from before the
+-- change the latest is listed first.
 --
 -- The account of a player id is read from `players`. The player id of an account is computed with `secret`, so that no further key is
 -- needed.
@@ -31,8 +32,8 @@ local function digits_of(number)
     byte(DIGITS, floor(number / 262144) % 64 + 1), byte(DIGITS, floor(number / 16777216) % 64 + 1)
 end
 
--- The player id of an account. It is 60 bits of the SHA-1 hash of secret and account id: the lowest 30 bits of each of the first two 32-bit
--- words. A string operation for each digit would take Redis 1.6 µs more.
+-- The player id of an account. The id is 60 bits of the SHA-1 hash of secret and account id: the lowest 30 bits of each of the first two
+-- 32-bit words. A string operation for each digit would take Redis 1.6 µs more.
 local function id_of(secret, account_id)
   local hash, char = redis.sha1hex(secret .. account_id), string.char
   return char(digits_of(tonumber(string.sub(hash, 1, 8), 16))) .. char(digits_of(tonumber(string.sub(hash, 9, 16), 16)))
@@ -57,8 +58,8 @@ local function place_text(number, is_ascending)
   return place
 end
 
--- The arrival of a new entry, in tenths of a millisecond since 1970. It is higher than the arrivals of all earlier entries of the board.
--- `micros`: the present time in microseconds since 1970.
+-- The arrival of a new entry, in tenths of a millisecond since 1970. The arrival of a new entry is higher than the arrivals of all earlier
+-- entries of the board. `micros`: the present time in microseconds since 1970.
 local function next_arrival(arrivals, micros)
   local number = math.max(math.floor(micros / 100), tonumber(redis.call('GET', arrivals) or 0) + 1)
   redis.call('SET', arrivals, string.format('%.0f', number))

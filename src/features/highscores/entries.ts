@@ -38,8 +38,8 @@ const PAGE_SIZE = 20;
 const MOST_ENTRIES = 100;
 
 /**
- * The text of a decoded cursor. It names the last entry of a page by the entry's score, the head of the entry's member and, on a season's
- * board, the season's id. Redis writes a score with up to 20 digits behind the point, as in 0.00012345678901234567.
+ * The text of a decoded cursor. The text names the last entry of a page by the entry's score, the head of the entry's member and, on a
+ * season's board, the season's id. Redis writes a score with up to 20 digits behind the point, as in 0.00012345678901234567.
  */
 const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,20})?(?:e[+-]\\d{1,3})?) (${HEAD_PATTERN})(?: ([\\dW-]{7,10}))?$`);
 

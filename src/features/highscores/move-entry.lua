@@ -9,8 +9,8 @@
 -- The entry gets the player id of the account. A hidden entry stays hidden. The account's set of boards already names the board, and
 -- `moveScores` will next remove the board from the guest's set. So the audit will no longer expect an entry of the guest, and the script
 -- removes the guest from `removed`. An operator may have removed the guest's entry from the board of all time, but not from a closed
--- season. Then the script adds the account to `removed`, because the account's set names the board although only the season's board has an
--- entry.
+-- season. In this case the script adds the account to `removed`, because the account's set names the board although only the season's board
+-- has an entry.
 local is_ascending = order_of(scores, order) == 'asc'
 local brought, is_hidden = entry_of_account(secret, players, guest_id), nil
 if brought then

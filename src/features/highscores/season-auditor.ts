@@ -83,7 +83,7 @@ async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<st
   const subject = subjectOf(game, season);
   // If the board lists the season, `checkSeasons` reports it.
   if ((await probe.ask('ZSCORE', seasonKeys.seasons(game), season)) !== null) return undefined;
-  return `It has an entry for the ${subject}, which has no score.`;
+  return `The queue has an entry for the ${subject}, which has no score.`;
 }
 
 async function checkSeasons(game: string, probe: Probe): Promise<Finding[]> {
@@ -113,30 +113,33 @@ async function checkSeason(game: string, season: string, probe: Probe): Promise<
   if (state === null || state === undefined) return [];
   const isReadable = /^(open|paying|paid)$/.test(state) && /^(asc|desc)$/.test(order ?? '') && /^\d+$/.test(`${endsAt}${payAfterMs}`);
   if (isReadable && listedEnd === null) {
-    const text = 'Its list of seasons lacks seasons whose rules exist.';
+    const text = "The board's list of seasons lacks seasons whose rules exist.";
     const commands: Command[] = [['ZADD', seasonKeys.seasons(game), endsAt!, season]];
     return [{ kind: 'season_not_listed', subject: `board ${game}`, text, commands }];
   }
   if (!isReadable || Number(listedEnd) !== Number(endsAt))
     return find(
       'unreadable_season',
-      `Its rules say "${[state, endsAt, payAfterMs, order].join(' ')}", but the board lists its end as ${listedEnd}.`,
+      `The season's rules say "${[state, endsAt, payAfterMs, order].join(' ')}", but the board lists its end as ${listedEnd}.`,
     );
   if (state !== 'open' && !(Number(closed) >= Number(endsAt)) && (await isNewestClosed(game, endsAt!, probe))) {
-    const text = `It is ${state}, but the board is closed only until ${closed ?? 'never'}: scores may still reach the season.`;
+    const text = `The season is ${state}, but the board is closed only until ${closed ?? 'never'}: scores may still reach the season.`;
     return find('season_not_closed', text, [['SET', seasonKeys.closed(game), endsAt!]]);
   }
   if (state === 'open' && (thresholds ?? null) !== null)
-    return find('unreadable_season', `It is open, but already has thresholds of prizes, which a season gets only when it is closed.`);
+    return find(
+      'unreadable_season',
+      `The season is open, but already has thresholds of prizes, which a season gets only when it is closed.`,
+    );
   if (Number(paid ?? 0) > 0 && hasPayouts === 0)
-    return find('wrong_payout', `Its payouts are lost, although its record says that ${paid} were paid.`);
+    return find('wrong_payout', `The season's payouts are lost, although its record says that ${paid} were paid.`);
   if (state === 'paid') return [];
   const member = `${game} ${season}`;
   const dueAt = dueAtOf(await probe.together(...dueAnywhereCommands(SEASONS_DUE, member)));
   if (dueAt !== undefined && dueAt <= Number(endsAt) + Number(payAfterMs) + LATE_MS) return [];
   if (dueAt !== undefined && state === 'paying') return [];
   const how = dueAt === undefined ? `${SEASONS_DUE} does not hold it` : `${SEASONS_DUE} holds it for ${timeText(dueAt)}`;
-  return notQueued({ queue: SEASONS_DUE, member, subject, text: `It is ${state}, but ${how}: nobody pays its prizes.` }, probe);
+  return notQueued({ queue: SEASONS_DUE, member, subject, text: `The season is ${state}, but ${how}: nobody pays its prizes.` }, probe);
 }
 
 /**
@@ -154,7 +157,7 @@ async function checkPayouts(game: string, season: string, probe: Probe): Promise
   const subject = subjectOf(game, season);
   const fields = (await probe.ask('HMGET', seasonKeys.season(game, season), ...FACTS)) as (string | null)[];
   const [state, isNoted, thresholds, order, paid, paidCoins] = fields;
-  if (state === null) return [{ kind: 'orphan_payouts', subject, text: 'It has payouts, but no rules.', explainedBy: [subject] }];
+  if (state === null) return [{ kind: 'orphan_payouts', subject, text: 'The season has payouts, but no rules.', explainedBy: [subject] }];
   const winners = new Map<string, { accountId: string; coins: number; isPaid: boolean }>();
   const texts: string[] = [];
   let sum = { count: 0, coins: 0 };

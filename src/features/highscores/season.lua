@@ -44,8 +44,8 @@ local function year_and_month(day)
   return year, month
 end
 
--- Returns the id and the end of the season to which a time belongs. Both times are in milliseconds since 1970. Weeks follow ISO 8601: a
--- week begins on Monday, and belongs to the year of its Thursday.
+-- Returns the id and the end of the season to which a time belongs. The time and the end are in milliseconds since 1970. Weeks follow ISO
+-- 8601: a week begins on Monday, and belongs to the year of its Thursday.
 local function season_at(time, period)
   local day = math.floor(time / DAY_MS)
   if period == 'weekly' then
@@ -79,8 +79,8 @@ local function board_for(scores, players, order, period, wanted)
   return season .. ':scores', season .. ':players', redis.call('HGET', season, 'order') or order, id, string.format('%.0f', ends)
 end
 
--- The version of a list, as readers get it. It is the counter of changes plus the day on which the season ends, so that the version also
--- rises when a season ends. `ends`: the season's end in milliseconds since 1970, or '' for the board of all time.
+-- The version of a list, as readers get it. The version is the counter of changes plus the day on which the season ends, so that the
+-- version also rises when a season ends. `ends`: the season's end in milliseconds since 1970, or '' for the board of all time.
 local function shown_version(counter, ends)
   local number = tonumber(counter or 0)
   if ends ~= '' then number = number + math.floor(ends / DAY_MS) end

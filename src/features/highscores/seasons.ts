@@ -64,8 +64,8 @@ const LATER_MS = 5000;
 const SLICE_MS = 5000;
 
 /**
- * How long a process has the lease of one season, in milliseconds. If the process dies, another process continues after this time. This is
- * short enough to pay a season within a minute.
+ * How long a process has the lease of one season, in milliseconds. If the process dies, another process continues after this time. The
+ * lease is short enough that a season is paid within a minute.
  */
 const LEASE_MS = 15_000;
 

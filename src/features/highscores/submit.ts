@@ -34,8 +34,8 @@ export const submitScript = submitWith(false);
 export const submitOfSeason = submitWith(true);
 
 /**
- * How many times a submission may find that its season is not in the queue. This happens once if a season begins, and again if Redis's
- * clock is set at that time.
+ * How many times a submission may find that its season is not in the queue. A submission finds this once if a season begins, and again if
+ * Redis's clock is set at that time.
  */
 const MOST_OPENINGS = 3;
 

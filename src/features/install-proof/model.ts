@@ -4,7 +4,7 @@ import { z } from 'zod';
 /** The services of the endpoints of an install proof. */
 export type ProofServices = Pick<Services, 'scripts' | 'stores' | 'now'>;
 
-/** How long a nonce is valid, in seconds. This is enough for Google's attestation, even over a slow link. */
+/** How long a nonce is valid, in seconds. The time is enough for Google's attestation, even over a slow link. */
 export const NONCE_LIFE_SECONDS = 300;
 
 /** A nonce: 32 random bytes in base64url. */

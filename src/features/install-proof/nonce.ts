@@ -22,8 +22,8 @@ export const giveNonce = defineScript({
 });
 
 /**
- * How long Redis keeps a nonce, in seconds. This is a minute longer than the nonce is valid, because whether it has expired is decided by
- * the service's clock, which may differ from Redis's.
+ * How long Redis keeps a nonce, in seconds. Redis keeps a nonce a minute longer than the nonce is valid, because its expiry is checked by
+ * the service's clock, which may differ from Redis's clock.
  */
 const NONCE_KEPT_SECONDS = NONCE_LIFE_SECONDS + 60;
 

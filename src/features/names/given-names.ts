@@ -5,8 +5,8 @@ import { GIVEN_NAMES } from './model.ts';
 import { read, readHash } from '../../redis/reads.ts';
 
 /**
- * The interval at which a process reads the index of given names, in milliseconds. It is needed because a message about a change is lost if
- * the connection breaks.
+ * The interval at which a process reads the index of given names, in milliseconds. The process reads the index regularly, because a message
+ * about a change is lost if the connection breaks.
  */
 const POLL_INTERVAL_MS = 3000;
 
@@ -58,7 +58,7 @@ export class GivenNames {
       const { scripts } = this.#options;
       const [known] = await read(scripts, 'HGET', GIVEN_NAMES, 'version');
       if (known !== this.#version) {
-        // Two reads may overlap. Then an older index may replace a newer one, but only until the next read.
+        // Two reads may overlap. If two reads overlap, an older index may replace a newer one, but only until the next read.
         const index = new Map(await readHash(scripts, GIVEN_NAMES));
         [this.#names, this.#version] = [index, index.get('version') ?? ''];
         index.delete('version');

@@ -10,9 +10,9 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 export const nameFields = heldFields('later', 'nameGivenAt', 'nameGiven', 'nameGivenBy', 'nameGivenReason');
 
 /**
- * The Redis key of the index of given names. It is a hash of account id → given name, with a field `version` that rises with each change.
- * Each change is published on a channel of the same name. Each process has the whole index in memory, so that a submitted score needs no
- * read of Redis.
+ * The Redis key of the index of given names. The index is a hash of account id → given name, with a field `version` that rises with each
+ * change. Each change is published on a channel of the same name. Each process has the whole index in memory, so that a submitted score
+ * needs no read of Redis.
  */
 export const GIVEN_NAMES = '{given-names}';
 

@@ -42,13 +42,13 @@ async function compare(id: string, probe: Probe): Promise<Finding[]> {
   if (replies[2] === 0 && deleted === undefined) return [(await missingAccount(id, probe)) ?? differs(id, listed, given, probe)];
   if (await holds(moveKeys.unfinished, (member) => member.split(' ')[1] === id, probe)) return [];
   if ((await probe.ask('EXISTS', index)) === 1) return [differs(id, listed, given, probe)];
-  const text = 'It is empty, although some accounts have given names: the service shows the names that their players send instead.';
+  const text = 'The index is empty, although some accounts have given names: the service shows the names that their players send instead.';
   return [{ ...differs(id, listed, given, probe), subject: `key ${index}`, text }];
 }
 
 function differs(id: string, listed: string | null, given: string | null, probe: Probe): Finding {
   const said = (name: string | null): string => (name === null ? 'no name' : `"${name}"`);
-  const text = `Its fields have ${said(given)} as the name that an operator gave it, but ${GIVEN_NAMES} has ${said(listed)}.`;
+  const text = `The account's fields have ${said(given)} as the name that an operator gave it, but ${GIVEN_NAMES} has ${said(listed)}.`;
   // Processes read the index again once its version changes. As the new version, the time differs from any version that a process knows.
   const commands: Command[] = [
     given === null ? ['HDEL', GIVEN_NAMES, id] : ['HSET', GIVEN_NAMES, id, given],

@@ -57,8 +57,8 @@ redis.call('HSET', pair, 'claimant', claimant, 'winner', claimant, 'generation',
 keep_name()
 set_status('claimed')
 if emits then
-  -- This computes the pairing id as `pairingIdOf` of model.ts does. If the account is on another primary, the relay of events numbers the
-  -- event in the account's slot.
+  -- The next line computes the pairing id as `pairingIdOf` of model.ts does. If the account is on another primary, the relay of events
+  -- numbers the event in the account's slot.
   local pairing_id = string.sub(redis.sha1hex('coinop:pairing:' .. string.sub(pair, 7, -2)), 1, 22)
   if account == '' then emit('p ' .. claimant .. ' ? ' .. pairing_id) else tell_event(claimant, 'p', pairing_id) end
 end

@@ -4,7 +4,8 @@ import type { ListedKind } from '../../accounts/session-list.ts';
 import { cookieValue } from '../../server/identity/cookies.ts';
 
 /**
- * How long a pairing can be claimed. This is long enough to find the phone, and short enough that a photo of the QR code is soon worthless.
+ * How long a pairing can be claimed. The time is long enough to find the phone, and short enough that a photo of the QR code is soon
+ * worthless.
  */
 export const PAIR_LIFE_SECONDS = 180;
 

@@ -14,8 +14,8 @@ export const pairAuditor: Auditor = {
 const FORGOTTEN_SECONDS = 13 * 60;
 
 /**
- * How many characters of a pairing's token a finding shows. It does not show more, because anybody with the whole token could claim the
- * pairing.
+ * How many characters of a pairing's token a finding shows. A finding does not show more, because anybody with the whole token could claim
+ * the pairing.
  */
 const SHOWN = 6;
 
@@ -26,15 +26,16 @@ async function checkPairing(token: string, probe: Probe): Promise<Finding[]> {
   if (ttlMs === -2) return [];
   const [status, claimant, winner, generation, delivered, expiresAt, forgottenAt] = fields.map((text) => text ?? '');
   const problems: string[] = [];
-  if (ttlMs === -1) problems.push('It never expires.');
+  if (ttlMs === -1) problems.push('The pairing never expires.');
   if (!STATUSES.has(status!) || !isTime(expiresAt!) || !isTime(forgottenAt!))
-    problems.push('Its status or one of its times cannot be read.');
-  if (status === 'claimed' && claimant === '') problems.push('It is claimed, but has no claimant.');
-  if (claimant !== '' && !CLAIMED.has(status!)) problems.push(`It is ${status}, but has the claimant ${claimant}.`);
+    problems.push("The pairing's status or one of its times cannot be read.");
+  if (status === 'claimed' && claimant === '') problems.push('The pairing is claimed, but has no claimant.');
+  if (claimant !== '' && !CLAIMED.has(status!)) problems.push(`The pairing is ${status}, but has the claimant ${claimant}.`);
   // Pairings that were claimed by an older version of the service have no field `winner`.
-  if (winner !== '' && winner !== claimant) problems.push(`It was claimed by ${winner}, but its claimant is ${claimant || 'nobody'}.`);
+  if (winner !== '' && winner !== claimant)
+    problems.push(`The pairing was claimed by ${winner}, but its claimant is ${claimant || 'nobody'}.`);
   else if (delivered === '1' && !(await hasSession(claimant!, sessionIdOf(generation!, pairedSessionName(token)), generation!, probe)))
-    problems.push(`It gave the browser a session of ${claimant}, but that account's list of sessions does not have this session.`);
+    problems.push(`The pairing gave the browser a session of ${claimant}, but that account's list of sessions does not have this session.`);
   if (problems.length === 0) return [];
   const commands: Command[] = ttlMs === -1 ? [['EXPIRE', key, FORGOTTEN_SECONDS]] : [];
   return [{ kind: 'wrong_pairing', subject: `pairing ${token.slice(0, SHOWN)}…`, text: problems.join(' '), commands }];

@@ -10,7 +10,7 @@
 -- takes    '1', or '' for a process that only asks, because it is stopping
 --
 -- A process that begins cannot know at once whether another process still serves, because the last note may be from a process that has just
--- died. So it assumes that a gap ended with its own begin, until it sees a new note of a process that began earlier.
+-- died. So a new process assumes that no process served until it began itself, unless it sees a new note of a process that began earlier.
 local at = tonumber(now)
 local since, last, is_another_alive = 0, 0, false
 local fields = redis.call('HGETALL', served)

@@ -125,7 +125,7 @@ export class RoomState implements State {
   }
 }
 
-/** The name of a published line that is not a field. Its text has the ids of the players whose private parts changed. */
+/** The name of a published line that is not a field. The text of such a line has the ids of the players whose private parts changed. */
 const PRIVATE_OF = 'privateOf';
 
 /**

@@ -13,7 +13,7 @@ import { awayText, Order } from './model.ts';
 import { sendPart, sendPrivatePart, type ConnectedPlayer } from './private-part.ts';
 import type { Act, Done } from './room-acts.ts';
 
-/** The fields of an act on a channel, besides type, order and action. They are the same as the fields of acts over HTTP. */
+/** The fields of an act on a channel, besides type, order and action. Acts over a socket have the same fields as acts over HTTP. */
 const { name: _, order: __, ...fields } = actFields;
 
 /** For each action, the schema of its fields. It would take three times as long to check an act against the fields of all actions. */

@@ -25,7 +25,7 @@ export const STATE_LIMIT_BYTES = 8 * 1024;
 /** The letters of room codes. There are no vowels, so that no code is a word, and no Y, which is often read as a vowel. */
 const CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 
-/** The number of letters of a code. This gives 3.2 million codes (`CODE_COUNT`). */
+/** The number of letters of a code. These letters give 3.2 million codes (`CODE_COUNT`). */
 const CODE_LENGTH = 5;
 const CODE = new RegExp(`^[${CODE_LETTERS}]{${CODE_LENGTH}}$`);
 
@@ -76,8 +76,8 @@ export function weeksWithSeats(at: number): number[] {
 }
 
 /**
- * The times of `weeksWithSeats`, in an order in which each week keeps its position when a new week begins. This is needed because the
- * cursor of a long export names a week by its position.
+ * The times of `weeksWithSeats`, in an order in which each week keeps its position when a new week begins. The weeks keep their positions,
+ * because the cursor of a long export names a week by its position.
  */
 export function weeksInPlace(at: number): number[] {
   const weeks = weeksWithSeats(at);

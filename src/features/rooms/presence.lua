@@ -33,7 +33,7 @@ elseif event == 'hello' then
   you, is_guests = seat_of(found, account_id, guest_set(moved_in))
   if not you then return {'not_in_room'} end
   if is_guests then keep(found, you .. ':account', account_id) end
-  -- The player now has a channel. An act from before it must not keep the room in lists after the channel has ended.
+  -- The player now has a channel. An act from before the channel must not keep the room in lists after the channel has ended.
   drop(found, you .. ':acted')
 end
 

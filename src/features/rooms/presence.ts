@@ -40,13 +40,13 @@ const ROOMS_A_POLL = 1000;
 
 /**
  * How long a process has the lease of a due room, in milliseconds. If its check of the room fails, another process takes the room after
- * this time. It is longer than 3 s, because a command fails after Redis has been silent for 3 s.
+ * this time. The lease is longer than 3 s, because a command fails after Redis has been silent for 3 s.
  */
 export const CHECK_LEASE_MS = 5000;
 
 /**
- * The number of rooms for which scripts are sent together. These are enough to fill a round trip, and few enough that requests are served
- * in between.
+ * The number of rooms for which scripts are sent together. This number fills a round trip, and still leaves time to serve requests in
+ * between.
  */
 const ROOMS_AT_ONCE = 100;
 
@@ -114,7 +114,7 @@ export class Presence {
   readonly #members = new Map<string, Map<string, Connected>>();
   /** The number of this process's leases by account. Most accounts that are published on STANDINGS_CHANNEL have no lease here. */
   readonly #counts = new Map<string, number>();
-  /** The running hellos by account. Their connections are not in `#members` yet. */
+  /** The running hellos by account. The connections of these hellos are not in `#members` yet. */
   readonly #greetings = new Map<string, Set<Greeting>>();
   /**
    * The accounts that were published on STANDINGS_CHANNEL and whose leases are now being renewed. The value says whether the account was
@@ -318,8 +318,8 @@ export class Presence {
   }
 
   /**
-   * The refusal for a caller who may not act any more. It is undefined for any other caller, and also if the check itself fails, so that
-   * the caller keeps its leases while the primary of its account is down.
+   * The refusal for a caller who may not act any more. The result is undefined for any other caller. If the check itself fails, it is
+   * undefined too, so that the caller keeps its leases while the primary of its account is down.
    */
   async #refusalOf(caller: Caller): Promise<Refusal | undefined> {
     try {

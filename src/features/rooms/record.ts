@@ -152,7 +152,7 @@ export function roomJson(fields: RoomFields): string {
 /** Matches the name of a player's public field, and captures the player's id. */
 export const OF_PLAYER = /^(p\d+)(?:\.data)?$/;
 
-/** A lower bound of the length of the room's JSON, in characters. It shows that the JSON is long without making the JSON. */
+/** A lower bound of the length of the room's JSON, in characters. The bound shows that the JSON is long without making the JSON. */
 export function leastLengthOf(fields: RoomFields): number {
   let length = 0;
   for (const [name, text] of fields) if (isMember(name) || OF_PLAYER.test(name)) length += text.length;

@@ -163,8 +163,8 @@ export class RoomActs {
 
   /**
    * Writes the room into lists after an act that may change them. Other acts over HTTP are written too, as a sign that somebody is present.
-   * An act over a channel needs no such sign, because the player's socket is one. Its answer has no fields, unless the act may change a
-   * list.
+   * An act over a channel needs no such sign, because the player's socket is one. The answer to an act over a channel has no fields, unless
+   * the act may change a list.
    */
   #list({ action }: Act, { fields }: Done): void {
     if (fields.size === 0) return;
@@ -354,12 +354,15 @@ export class RoomActs {
   }
 }
 
-/** The actions that may change a list of rooms. Their scripts always answer with the whole room, so that its summary can be written. */
+/**
+ * The actions that may change a list of rooms. The scripts of these actions always answer with the whole room, so that the room's summary
+ * can be written.
+ */
 const LISTED: ReadonlySet<ActionName> = new Set(['join', 'leave', 'start', 'end', 'kick', 'lock', 'unlock', 'settings', 'rematch']);
 
 /**
- * `write-game-data.lua` gets the text from which a merge began. It gets this word instead if the process does not know the room's text. No
- * room has this text, so the script answers with the room's present text.
+ * `write-game-data.lua` gets the text from which a merge began. The script gets this word instead if the process does not know the room's
+ * text. No room has this text, so the script answers with the room's present text.
  */
 const NOT_KNOWN = '-';
 

@@ -60,7 +60,9 @@ function isListed(text: string, entry: string): boolean {
 async function wrongOf(queued: Queued, probe: Probe): Promise<string | undefined> {
   const { member: code } = queued;
   const dueAt = await dueWithoutDocument(queued, roomKeys.room(code), LATEST_DUE_MS, probe);
-  return dueAt === undefined ? undefined : `It has an entry for the room ${code}, due at ${timeText(dueAt)}, but this room does not exist.`;
+  return dueAt === undefined
+    ? undefined
+    : `The queue has an entry for the room ${code}, due at ${timeText(dueAt)}, but this room does not exist.`;
 }
 
 async function checkIsQueued(code: string, probe: Probe): Promise<Finding[]> {
@@ -78,7 +80,7 @@ async function findingsOf(code: string, probe: Probe, whenDue: typeof dueCommand
   if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Math.max(Number(leaseEnd), probe.now() + CHECK_LEASE_MS))) return [];
   const text =
     dueAt === undefined
-      ? `It has connected players, but ${roomKeys.due} has no entry for it.`
-      : `It is due at ${timeText(dueAt)}, which is after a lease ends at ${timeText(Number(leaseEnd))}.`;
+      ? `The room has connected players, but ${roomKeys.due} has no entry for it.`
+      : `The room is due at ${timeText(dueAt)}, which is after a lease ends at ${timeText(Number(leaseEnd))}.`;
   return notQueued({ queue: roomKeys.due, member: code, subject: `room ${code}`, text }, probe);
 }

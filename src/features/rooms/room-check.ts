@@ -7,8 +7,8 @@ export async function checkRoom(code: string, probe: Probe): Promise<Finding[]> 
   const key = roomKeys.room(code);
   const [words, ttlMs] = await probe.together(['HGETALL', key], ['PTTL', key]);
   const fields = fieldsOf(words as string[]);
-  // Neither is a finding: the room has expired since its key was read, or an older version of the service wrote the room as a single field
-  // `doc`.
+  // No finding, because the room has expired since its key was read, or because an older version of the service wrote the room as a single
+  // field `doc`.
   if (fields.size === 0 || fields.has('doc')) return [];
   const problems = [...lifeProblems(fields, Number(ttlMs)), ...countProblems(fields), ...seatProblems(fields), ...textProblems(fields)];
   return problems.length === 0 ? [] : [{ kind: 'broken_room', subject: `room ${code}`, text: problems.join(' ') }];
@@ -16,8 +16,8 @@ export async function checkRoom(code: string, probe: Probe): Promise<Finding[]> 
 
 function* lifeProblems(fields: RoomFields, ttlMs: number): Generator<string> {
   const missing = NEEDED.filter((name) => !fields.has(name));
-  if (missing.length > 0) yield `It lacks the fields ${missing.join(', ')}.`;
-  if (ttlMs === -1) yield 'Its key never expires.';
+  if (missing.length > 0) yield `The room lacks the fields ${missing.join(', ')}.`;
+  if (ttlMs === -1) yield "The room's key never expires.";
 }
 
 const NEEDED = ['seq', 'updatedAt', 'expiresAt', 'createdAt', 'code', 'phase', 'players', 'minPlayers', 'maxPlayers', 'stateSeq'];
@@ -26,10 +26,10 @@ function* countProblems(fields: RoomFields): Generator<string> {
   const seq = Number(fields.get('seq'));
   for (const name of ['stateSeq', 'privateSeq']) {
     const at = fields.get(name);
-    if (at !== undefined && !(Number(at) >= 1 && Number(at) <= seq)) yield `Its ${name} is ${at}, and its seq ${seq}.`;
+    if (at !== undefined && !(Number(at) >= 1 && Number(at) <= seq)) yield `The room's ${name} is ${at}, and its seq ${seq}.`;
   }
   const seated = seatedIn(fields.get('players') ?? '').length;
-  if (seated > Number(fields.get('maxPlayers'))) yield `It has ${seated} players and seats for ${fields.get('maxPlayers')}.`;
+  if (seated > Number(fields.get('maxPlayers'))) yield `The room has ${seated} players and seats for ${fields.get('maxPlayers')}.`;
 }
 
 function* seatProblems(fields: RoomFields): Generator<string> {
@@ -39,14 +39,14 @@ function* seatProblems(fields: RoomFields): Generator<string> {
   if (ids.size < seated.length) yield 'A player is seated twice.';
   for (const id of ids) {
     const lacking = [id, `${id}:account`].filter((name) => !fields.has(name));
-    if (lacking.length > 0) yield `Its seated player ${id} lacks the fields ${lacking.join(', ')}.`;
-    if (!(Number(id.slice(1)) <= given)) yield `It seats ${id}, and ${fields.get('given') ?? 'no'} seats were given out.`;
+    if (lacking.length > 0) yield `The room's seated player ${id} lacks the fields ${lacking.join(', ')}.`;
+    if (!(Number(id.slice(1)) <= given)) yield `The room seats ${id}, and ${fields.get('given') ?? 'no'} seats were given out.`;
   }
   const host = fields.get('hostId');
   // After all players have left, `hostId` still has the last host.
-  if (host !== undefined && ids.size > 0 && !ids.has(host)) yield `Its host is ${host}, who has no seat.`;
+  if (host !== undefined && ids.size > 0 && !ids.has(host)) yield `The room's host is ${host}, who has no seat.`;
   const left = new Set([...fields.keys()].flatMap((name) => OF_SEAT.exec(name)?.[1] ?? []).filter((id) => !ids.has(id)));
-  if (left.size > 0) yield `It holds fields of ${[...left].join(', ')}, who have no seat.`;
+  if (left.size > 0) yield `The room holds fields of ${[...left].join(', ')}, who have no seat.`;
 }
 
 const OF_SEAT = /^(p\d+)(?:[.:]\w+)?$/;
@@ -54,7 +54,7 @@ const OF_SEAT = /^(p\d+)(?:[.:]\w+)?$/;
 function* textProblems(fields: RoomFields): Generator<string> {
   for (const [name, text] of fields) {
     const json = JSON_FIELDS.find(([pattern]) => pattern.test(name))?.[1](text);
-    if (json !== undefined && !isJson(json)) yield `Its field ${name} is no JSON.`;
+    if (json !== undefined && !isJson(json)) yield `The room's field ${name} is no JSON.`;
   }
 }
 

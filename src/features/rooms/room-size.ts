@@ -45,8 +45,8 @@ const FRAME = roomJson(
 
 /**
  * The most bytes of a room's JSON in answers and on channels: a room of 64 players with the longest names and data, all tags and the
- * longest state. The limits of sockets and topics must allow the largest room. They do: a socket accepts one message of any length and then
- * waits (`maxBackpressure`), and a topic pushes ROOM_BYTES_PER_SECOND, which is at least 64 KiB.
+ * longest state. The limits of sockets and topics must allow the largest room. A socket accepts one message of any length and then waits
+ * (`maxBackpressure`), and a topic pushes ROOM_BYTES_PER_SECOND, which is at least 64 KiB.
  */
 export const LARGEST_ROOM_BYTES =
   Buffer.byteLength(FRAME) + MOST_TAGS * TAG_BYTES + MAX_PLAYERS * PLAYER_BYTES + DATA_OF_ALL_BYTES + STATE_LIMIT_BYTES;

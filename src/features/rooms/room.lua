@@ -214,9 +214,9 @@ local function note_order(room, actor, order, tab)
   if order ~= '' then keep(room, actor .. ':tabs', order .. ' ' .. tab .. '\n' .. room.other_tabs) end
 end
 
--- Notes that a player or a server without a channel has acted. This keeps a public room in lists for a while, even if it becomes public
--- only later. An act over a channel is not noted, because the channel itself keeps the room in lists. Such an act does not ask for the
--- whole room, or its player is connected. If this is the first act over HTTP since the player's last channel ended, the answer says so
+-- Notes that a player or a server without a channel has acted. This note keeps a public room in lists for a while, even if the room becomes
+-- public only later. An act over a channel is not noted, because the channel itself keeps the room in lists. Such an act does not ask for
+-- the whole room, or its player is connected. If this is the first act over HTTP since the player's last channel ended, the answer says so
 -- (`presenceBegins`), because lists may have lost the room when that channel ended.
 local function note_presence(room, actor, is_whole)
   if is_whole == '' or room.phase ~= 'lobby' or (actor == 'server') == (room.host and true or false) then return end
@@ -237,8 +237,8 @@ local function start_room(room)
   end
 end
 
--- Whether all seats of a room in the lobby are taken and the room has the setting `startWhenFull`. It starts then if no seated player is
--- away.
+-- Whether all seats of a room in the lobby are taken and the room has the setting `startWhenFull`. Such a room starts if no seated player
+-- is away.
 local function fills_up(room)
   return room.phase == 'lobby' and count_seated(room) == room.most and redis.call('HGET', room.key, 'startWhenFull') == '1'
 end

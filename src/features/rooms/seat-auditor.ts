@@ -35,7 +35,7 @@ async function checkSeats(code: string, probe: Probe): Promise<Finding[]> {
     findings.push({
       kind: 'seat_not_listed',
       subject: `account ${owner}`,
-      text: `It has the seat ${id} of room ${code}, but does not list this room.`,
+      text: `The account has the seat ${id} of room ${code}, but does not list this room.`,
     });
   for (const [owner, ids] of Map.groupBy(seated, (seat) => seat.owner)) {
     if (ids.length === 1 || (await standingIn(owner, probe)).guests.length > 0) continue;

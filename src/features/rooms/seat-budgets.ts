@@ -18,8 +18,8 @@ export function budgetOf(code: string, accountId: string): string {
 }
 
 /**
- * The budgets of acts and messages of each seat, in this process. They apply even with RATE_LIMIT=off, because they protect the other
- * players.
+ * The budgets of acts and messages of each seat, in this process. The budgets apply even with RATE_LIMIT=off, because they protect the
+ * other players.
  */
 export class SeatBudgets {
   readonly #acts = new RateLimit(ACTS_PER_SECOND, 1000, ACTS_AT_ONCE);

@@ -18,7 +18,8 @@ const useTicket = defineScript({
 });
 
 /**
- * How long Redis remembers a used ticket, in milliseconds. This is longer than the ticket is valid, even if the clocks of processes differ.
+ * How long Redis remembers a used ticket, in milliseconds. A ticket is valid for less time than this, even if the clocks of processes
+ * differ.
  */
 const USED_KEPT_MS = 2 * TICKET_SECONDS * 1000;
 

@@ -9,7 +9,7 @@
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
 --
 -- action   state, data or private
--- from '' if `text` replaces the room's text. For a merge it is the text with which the patch was merged into `text`, or '-' if the process
+-- from     '' if `text` replaces the room's text. For a merge, the room's text into which the process merged the patch; '-' if the process
 -- does not know the room's text. If the room has another text now, the script writes nothing, and answers `merge_from` with the room's text
 -- text     the new state, or for `data` the player's new data; '' to write neither
 -- private  the new private parts: a line with the player id and a line with the JSON text, in turn

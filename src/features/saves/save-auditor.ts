@@ -16,8 +16,8 @@ export const saveAuditor: Auditor = {
 };
 
 /**
- * If an account has more pieces than this, they are not checked. Only after moves of many guests has an account more, and to read them at
- * once would block Redis for tens of milliseconds.
+ * If an account has more pieces than this, they are not checked. An account has more pieces only after many guests moved in. To read all of
+ * them at once would block Redis for tens of milliseconds.
  */
 const MOST_PIECES = 50_000;
 
@@ -51,7 +51,7 @@ async function check(id: string, probe: Probe): Promise<Finding[]> {
     ),
     ...Object.entries(sums).flatMap(([field, bytes]) => {
       if (Number(noted[field] ?? 0) === bytes) return [];
-      const text = `Its saves have ${bytes} bytes, and ${field} says ${noted[field] ?? 'nothing'}.`;
+      const text = `The account's saves have ${bytes} bytes, and ${field} says ${noted[field] ?? 'nothing'}.`;
       return [{ kind: 'wrong_save_bytes', subject, text, commands: [['HSET', saves, field, bytes]] satisfies Command[] }];
     }),
   ];

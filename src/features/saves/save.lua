@@ -36,7 +36,8 @@ end
 local dropped = own[KEPT_VERSIONS]
 local game_grows = size_bytes - (current and current.size_bytes or 0)
 local account_grows = counted(size_bytes) - (dropped and counted(dropped.size_bytes) or 0)
--- After a move an account may be above a limit. It may then still write a save if this takes no more bytes than before.
+-- After a move an account may be above a limit. An account that is at a limit may still write a save if the save takes no more bytes than
+-- before.
 if is_bounded == '1' then
   if not current and count_names(saves, game) >= MOST_NAMES then return {'save_limit', 'names'} end
   if game_grows > 0 and (game_bytes or 0) + game_grows > MOST_GAME_BYTES then return {'save_limit', 'game'} end

@@ -78,8 +78,8 @@ end
 
 local function drop_text(texts, place, version, size_bytes) redis.call('HDEL', texts, unpack(pieces_of(place, version, size_bytes))) end
 
--- Returns the version after which a new save begins. It is 0, unless the save was deleted before, because the numbers of deleted versions
--- must not be used again.
+-- Returns the version after which a new save begins. This version is 0 unless the save was deleted before, because the numbers of deleted
+-- versions must not be used again.
 local function last_version(saves, place)
   local ended, floor = unpack(redis.call('HMGET', saves, ':ended', ':floor'))
   for each, version in string.gmatch(ended or '', '<ended>') do

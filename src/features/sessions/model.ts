@@ -8,7 +8,7 @@ import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
 /** The services of endpoints that start, check or end sessions. */
 export type SessionServices = Pick<Services, 'scripts' | 'sessions'>;
 
-/** A session's token, for clients without cookies. It is the same text as in the cookie svc_session. */
+/** A session's token, for clients without cookies. The token is the same text as in the cookie svc_session. */
 export const SessionToken = z
   .string()
   .max(MAX_TOKEN_LENGTH, { error: `Must have at most ${MAX_TOKEN_LENGTH} characters`, abort: true })

@@ -30,7 +30,7 @@ const readHolds = defineScript({
   readOnly: true,
 });
 
-/** How long a `confirm` is valid, in milliseconds. This leaves the user time to read what the other account has, and to decide. */
+/** How long a `confirm` is valid, in milliseconds. The user needs the time to read what the other account has, and to decide. */
 const CONFIRM_LIFE_MS = 300_000;
 
 const Confirm = z

@@ -166,8 +166,8 @@ interface SignedIn {
 }
 
 /**
- * Signs in, and adds the session to the account's list. This fails if somebody has removed the sign-in from the account meanwhile. Then the
- * sign-in opens a new account.
+ * Signs in, and adds the session to the account's list. The function fails if somebody has removed the sign-in from the account meanwhile.
+ * Then the sign-in opens a new account.
  */
 async function startSession(
   identity: Identity,

@@ -1,5 +1,5 @@
--- Removes a sign-in from the caller's account. Ends the sessions that began with it, and the sessions of pairings that such a session
--- claimed. Also ends the sessions that name no sign-in, because they may have begun with this one.
+-- Removes a sign-in from the caller's account. Ends the sessions that began with this sign-in, and the sessions of pairings that such a
+-- session claimed. Also ends the sessions that name no sign-in, because they may have begun with this sign-in.
 -- KEYS account, sessions
 -- ARGV id, session_id, provider, life_seconds
 -- Prologue check-caller.lua: generation

@@ -23,16 +23,16 @@ async function checkSignIns(id: string, probe: Probe): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const [signIn, text] of entries) {
     if (signInEntry.parse(text) === undefined)
-      findings.push({ kind: 'unreadable_record', subject, text: `Its sign-in ${signIn} is "${text.slice(0, 40)}".` });
+      findings.push({ kind: 'unreadable_record', subject, text: `The account's sign-in ${signIn} is "${text.slice(0, 40)}".` });
     const [standing, isEnded] = await Promise.all([standingIn(signIn, probe), probe.ask('EXISTS', endedSignInKey(signIn))]);
     const isThere = (await probe.ask('HEXISTS', signInsKey(id), signIn)) === 1;
     if (!isThere) continue;
-    if (isEnded === 1) findings.push({ kind: 'ended_sign_in', subject, text: `It has the sign-in ${signIn}, which has ended.` });
+    if (isEnded === 1) findings.push({ kind: 'ended_sign_in', subject, text: `The account has the sign-in ${signIn}, which has ended.` });
     else if (signIn !== id && !leadsTo(standing, id))
       findings.push({
         kind: 'foreign_sign_in',
         subject,
-        text: `It has the sign-in ${signIn}, but this sign-in does not lead to the account.`,
+        text: `The account has the sign-in ${signIn}, but this sign-in does not lead to the account.`,
         explainedBy: [subject, `account ${signIn}`],
       });
   }

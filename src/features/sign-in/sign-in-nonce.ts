@@ -32,7 +32,7 @@ const returnNonce = defineScript({
   answers: ['kept'],
 });
 
-/** How long a nonce is valid, in seconds. This leaves the user time to sign in with the other provider. */
+/** How long a nonce is valid, in seconds. The user needs the time to sign in with the other provider. */
 const KEPT_SECONDS = 300;
 
 /** The Redis key of a nonce. @param digest the SHA-256 of the nonce, in hex */

@@ -42,7 +42,8 @@ export const linkTrial = endpoint({
     const [word, startedAt] = await link(key, '').catch(async (error: unknown) => {
       if (!(error instanceof SlotsApart)) throw error;
       const [found, start = ''] = await scripts.run(statusScript, { holder: key }, {});
-      // With a known start the script does not read the device's key. So it gets the account's key instead, which is in the right slot.
+      // With a known start the script does not read the device's key. So the script gets the account's key in place of the device's key,
+      // because the account's key is in the right slot.
       return found === 'none' ? (['no_trial'] as const) : link(caller.accountKey, start);
     });
     return word === 'no_trial' ? refuse(word) : trialOf(Number(startedAt), now(), config.TRIAL_DAYS);

@@ -60,9 +60,10 @@ export const trialFields = heldFields('earlier', 'trialStartedAt', 'trialDevice'
 
 export const trialKeys = {
   /**
-   * The key of a device's trial, a Redis hash. Its field `trialStartedAt` (milliseconds since 1970) is set once. Only operators change this
-   * field, and `earlierStarts` then has the former starts. The key never expires, because otherwise the device could start its trial again.
-   * In the account's hash, a field with the same name `trialStartedAt` is the start of the trial that is linked to the account.
+   * The key of a device's trial, a Redis hash. The hash's field `trialStartedAt` (milliseconds since 1970) is set once. Only operators
+   * change this field, and `earlierStarts` then has the former starts. The key never expires, because otherwise the device could start its
+   * trial again. In the account's hash, a field with the same name `trialStartedAt` is the start of the trial that is linked to the
+   * account.
    * @param device the hash of the deviceId (`deviceHash`)
    */
   device: (device: string) => `{device:${device}}`,
@@ -83,7 +84,9 @@ export const statusScript = defineScript({
 
 export const DEVICE_COOKIE = 'svc_device';
 
-/** How long the cookie svc_device is valid. It is 400 days, because browsers keep no cookie longer (RFC 6265bis, section 5.5). */
+/**
+ * How long the cookie svc_device is valid. The cookie lives 400 days, because browsers keep no cookie longer (RFC 6265bis, section 5.5).
+ */
 const DEVICE_COOKIE_LIFE_MS = 400 * DAY_MS;
 
 /** Hash of the deviceId in the header x-device-id. @throws Refusal `invalid_request` when the header is no valid deviceId */

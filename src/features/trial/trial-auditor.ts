@@ -27,7 +27,7 @@ export const trialAuditor: Auditor = {
 
 /**
  * Checks the trial of an account. A link copies the start of the device's trial into the account, and only an operator changes that start.
- * When a guest moves, the account has the start and the device of one of the two.
+ * After a guest moved in, the account has the start and the device either of its own trial or of the guest's.
  */
 async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
   const [startedAt, device] = await probe.fields(accountKey(id), 'trialStartedAt', 'trialDevice');
@@ -36,7 +36,7 @@ async function checkAccount(id: string, probe: Probe): Promise<Finding[]> {
   const [ofDevice = null, earlier] = fields;
   if (ofDevice === startedAt || earlier?.split(' ').includes(startedAt) === true) return [];
   const began = ofDevice === null ? 'has no start' : `began at ${ofDevice}`;
-  const text = `Its trial began at ${startedAt}, but the trial of its device ${device} ${began} (milliseconds since 1970).`;
+  const text = `The account's trial began at ${startedAt}, but the trial of its device ${device} ${began} (milliseconds since 1970).`;
   // If the device's start is lost, it can be restored from the account's copy.
   const commands: Command[] = ofDevice === null ? [['HSETNX', trialKeys.device(device), 'trialStartedAt', startedAt]] : [];
   return [{ kind: 'trial_differs', subject: `account ${id}`, text, commands }];

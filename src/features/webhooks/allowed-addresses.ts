@@ -11,8 +11,8 @@ import { BlockList, isIP } from 'node:net';
 type Ranges = Readonly<Record<'ipv4' | 'ipv6', readonly string[]>>;
 
 /**
- * Unspecified, reserved, multicast and link-local addresses, and the metadata services of clouds. No webhook is sent to them, not even with
- * WEBHOOKS_PRIVATE=on.
+ * Unspecified, reserved, multicast and link-local addresses, and the metadata services of clouds. No webhook is sent to these addresses,
+ * not even with WEBHOOKS_PRIVATE=on.
  */
 const NEVER: Ranges = {
   ipv4: [
@@ -37,7 +37,7 @@ const NEVER: Ranges = {
   ],
 };
 
-/** Addresses of private networks, documentation and benchmarks. Webhooks are sent to them only with WEBHOOKS_PRIVATE=on. */
+/** Addresses of private networks, documentation and benchmarks. Webhooks are sent to these addresses only with WEBHOOKS_PRIVATE=on. */
 const PRIVATE: Ranges = {
   ipv4: [
     '10.0.0.0/8',

@@ -43,7 +43,7 @@ interface Retry {
 /** The events of one account that are not delivered yet, in order. One of them is sent at a time. */
 interface Lane {
   readonly key: string;
-  /** Positions of events that Redis keeps as waiting. These events come before those of `queue`. */
+  /** Positions of events that Redis keeps as waiting. The events in this list come before the events of `queue`. */
   waiting: Position[];
   readonly queue: Entry[];
   retry: Retry | undefined;
@@ -200,7 +200,7 @@ export class Backlog {
   }
 
   /**
-   * To be called when an event failed. Its account then waits for the next attempt.
+   * To be called when an event failed. The account of this event then waits for the next attempt.
    * @returns when the next attempt begins, in milliseconds since 1970. Undefined if the event is given up, because its time is over: the
    * caller must then call `settle`
    */
@@ -216,7 +216,10 @@ export class Backlog {
     this.#retryAt(lane, { failedSince: 0, attempts: 0, triedAt: now, ...lane.retry, nextAt: now + waitMs });
   }
 
-  /** To be called when the endpoint accepts events again, or when an operator asks for it. All waiting accounts are due at once. */
+  /**
+   * To be called when the endpoint accepts events again, or when an operator asks to repeat failed deliveries now. All waiting accounts are
+   * due at once.
+   */
   retryAll(now: number): void {
     for (const lane of this.#lanes.values()) {
       if (lane.retry === undefined) continue;
@@ -292,8 +295,8 @@ export class Backlog {
 }
 
 /**
- * The text of a lane's waiting events in Redis. It has the first position, and the differences between neighbouring positions, because
- * there are many positions and they are close together.
+ * The text of a lane's waiting events in Redis. The text has the first position, and the differences between neighbouring positions,
+ * because there are many positions and they are close together.
  */
 function waitingText({ waiting, retry }: Lane): string {
   const steps = waiting.map((position, index) => position - (waiting[index - 1] ?? 0));

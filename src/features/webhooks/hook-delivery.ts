@@ -56,9 +56,9 @@ export interface HookDeliveryOptions {
 }
 
 /**
- * Delivers the events of one hook while this process has the hook's lease. The delivery reads the hook's state from Redis once. It ends
- * when the lease is lost, when the state in Redis has changed, or when the hook is removed or disabled. The process that then leases the
- * hook reads the state again.
+ * Delivers the events of one hook while this process has the hook's lease. The delivery reads the hook's state from Redis once. The
+ * delivery ends when the lease is lost, when the state in Redis has changed, or when the hook is removed or disabled. The process that then
+ * leases the hook reads the state again.
  */
 export class HookDelivery {
   readonly id: string;
@@ -118,7 +118,7 @@ export class HookDelivery {
     this.#learn(text);
     if (this.isOver) return;
     // Either another process has changed the state, or the turn comes from a note of this process that is under way. The answer to the next
-    // note shows which of the two it is.
+    // note shows which of these is the case.
     if (turn !== this.#turn) this.#noteSoon(0);
     this.#ask(asked);
   }

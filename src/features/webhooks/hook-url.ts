@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { isAllowedAddress } from './allowed-addresses.ts';
 
-/** The most characters of a hook's URL. This is more than an endpoint needs, and little enough for a table of fifty hooks. */
+/** The most characters of a hook's URL. The bound is more than an endpoint needs, and small enough for a table of fifty hooks. */
 export const MOST_URL_LENGTH = 1024;
 
 /**

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { EVENT_TYPES, type EventRecord, type EventType } from '../events/model.ts';
 import { SECRET } from './signature.ts';
 
-/** The hash tag of all hooks. They share a slot, so that one script can read all hooks, or remove a hook with all its keys. */
+/** The hash tag of all hooks. All these keys share a slot, so that one script can read all hooks, or remove a hook with all its keys. */
 const TAG = '{webhooks}';
 
 export const hookKeys = {
@@ -23,8 +23,8 @@ export const hookKeys = {
   /** A list: the last successful attempts of a hook, newest first. */
   delivered: (id: string) => `${TAG}:delivered:${id}`,
   /**
-   * A list: the last failed attempts of a hook, newest first. It is separate from the list of successful attempts, so that many successes
-   * do not push a failure out.
+   * A list: the last failed attempts of a hook, newest first. Failures have a list of their own, so that many successful attempts do not
+   * push a failure out.
    */
   failed: (id: string) => `${TAG}:failed:${id}`,
   /** A list: the events that operators have asked to deliver to the hook again. */
@@ -62,8 +62,8 @@ const HookRecord = z.looseObject({
   /** The types of events that the hook gets. If left out, it gets all types. Types of a later version are ignored. */
   types: z.array(z.string()).optional(),
   /**
-   * The secrets with which the service signs, newest first, each until its time `until`. They are in clear text, because the service signs
-   * with them.
+   * The secrets with which the service signs, newest first, each until its time `until`. The secrets are in clear text, because the service
+   * signs with them.
    */
   secrets: z.array(z.object({ secret: z.string().regex(SECRET), until: milliseconds.optional() })).min(1),
   createdAt: milliseconds,
@@ -117,7 +117,7 @@ export interface Attempted {
   readonly durationMs: number;
 }
 
-/** This text replaces the event if an operator has asked to repeat all failed deliveries now. */
+/** The text that stands for all events if an operator has asked to repeat all failed deliveries now. */
 export const ALL_FAILED = '*';
 
 /** A position in the log of events (`features/events/event-log.ts`). */

@@ -7,9 +7,9 @@
 -- `waits` is a JSON list of [account, its waiting events or '']; `successes` and `failures` are JSON lists of attempts, oldest first.
 -- `disabled` is a JSON object if the endpoint answered 410, which means that it is gone.
 -- `turn` is the turn of the state that the process knows. `lost`: another process has the lease, an operator has set the hook's position,
--- or a failover has brought back an older state. Then nothing is stored, and the process reads the state again. The position and the
--- waiting events have to change together. Otherwise an event could be before the position without being a waiting event, and it would be
--- lost.
+-- or a failover has brought back an older state. If the answer is `lost`, nothing is stored, and the process reads the state again. The
+-- position and the waiting events have to change together. Otherwise an event could be before the position without being a waiting event,
+-- and it would be lost.
 local record = redis.call('HGET', hooks, id)
 local known_turn, leased_by = unpack(redis.call('HMGET', state, 'turn', 'leasedBy'))
 if not record or leased_by ~= holder or known_turn ~= turn then return {'lost'} end

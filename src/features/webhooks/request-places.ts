@@ -40,7 +40,7 @@ export class RequestPlaces {
     return hook;
   }
 
-  /** Removes a hook. Its requests that are under way keep their places until they end. */
+  /** Removes a hook. The hook's requests that are under way keep their places until they end. */
   leave(hook: HookPlaces): void {
     this.#hooks.delete(hook);
   }

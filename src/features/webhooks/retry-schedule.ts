@@ -28,8 +28,8 @@ const DUE_MS = WAITS_MS.map((_, index) => WAITS_MS.slice(0, index + 1).reduce((s
 const RETRY_AFTER_MS = { least: SECOND_MS, most: 24 * HOUR_MS };
 
 /**
- * The time at which a failed event is tried again, in milliseconds since 1970. It depends on the time since the first failure, so that
- * additional attempts, restarts and outages of the service do not change the schedule.
+ * The time at which a failed event is tried again, in milliseconds since 1970. The wait depends on the time since the first failure, so
+ * that additional attempts, restarts and outages of the service do not change the schedule.
  * @param failedSince when the event failed for the first time
  * @returns undefined if the event is given up
  */

@@ -10,11 +10,15 @@ import type { Resolve } from './resolve-host.ts';
 import { signatures } from './signature.ts';
 
 /**
- * How long an attempt may take, in milliseconds. This includes the lookup of the name, the connection, the request and the whole answer.
+ * How long an attempt may take, in milliseconds. The time includes the lookup of the name, the connection, the request and the whole
+ * answer.
  */
 export const ANSWER_MS = 10_000;
 
-/** Operators see at most this many characters of a failed answer. They are enough, because an error page gives its reason at the top. */
+/**
+ * Operators see at most this many characters of a failed answer. These characters are enough, because an error page gives its reason at the
+ * top.
+ */
 const SHOWN_CHARACTERS = 200;
 
 /**

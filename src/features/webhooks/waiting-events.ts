@@ -8,8 +8,8 @@ const PAGE = 50;
 const MOST_PAGES = 64;
 
 /**
- * An event may be sent for this long after it was read, in milliseconds. After that it is read again, because its account may have been
- * deleted.
+ * An event may be sent for this long after it was read, in milliseconds. After this time the event is read again, because its account may
+ * have been deleted.
  */
 export const FRESH_MS = 5000;
 
@@ -26,8 +26,8 @@ interface Found {
 }
 
 /**
- * Reads waiting events from the log again. It reads pages, because the accounts of a hook often begin to wait at the same time, so their
- * events are close together in the log.
+ * Reads waiting events from the log again. Whole pages are read, because the accounts of a hook often begin to wait at the same time, so
+ * their events are close together in the log.
  */
 export class WaitingEvents {
   readonly #log: Pick<EventSource, 'read'>;

@@ -15,7 +15,7 @@ import type { WebhookCounts } from './webhook-counts.ts';
 /** The interval at which each process renews its leases, and leases hooks that no process has leased, in milliseconds. */
 const POLL_MS = 1000;
 
-/** How long a lease of a hook lasts without a renewal, in milliseconds. After that another process may lease the hook. */
+/** How long a lease of a hook lasts without a renewal, in milliseconds. After this time another process may lease the hook. */
 const LEASE_MS = 5000;
 
 export interface WebhooksOptions {

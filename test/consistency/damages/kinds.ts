@@ -98,7 +98,7 @@ export async function expectOneFinding({ location, redis }: OwnRedis, { key, kin
   const undo = await retype(redis, key, kind);
   const { findings, counts } = await audited(location, { marks: true, isStill: true });
   expect(findings.map(nameOf)).toEqual([`wrong_type key ${key}`]);
-  expect(findings[0]!.text).toMatch(new RegExp(`^Its type in Redis is \\w+, but coinop writes it as a ${kind.type}\\.`));
+  expect(findings[0]!.text).toMatch(new RegExp(`^The key's type in Redis is \\w+, but coinop writes it as a ${kind.type}\\.`));
   // Its content is not counted, and all keys are, this one too.
   const isNew = kind.counted !== undefined && kind.names.includes(key) ? 1 : 0;
   for (const name of countedKinds)

@@ -37,9 +37,12 @@ export function isReadable(fields: ReadonlyMap<string, string>): boolean {
   return fields.has('owner') && fields.has('store') && /^\d+$/.test(fields.get('at') ?? '');
 }
 
-/** The finding about a purchase without a record. It is the same wherever the purchase is named, so that the audit reports it once. */
+/**
+ * The finding about a purchase without a record. Every check that misses the record makes the same finding, so that the audit reports it
+ * once.
+ */
 export function lostPurchase(purchaseId: string): Finding {
-  const text = 'Its record is lost, although other Redis keys name the purchase, so its coins could be granted again.';
+  const text = "The purchase's record is lost, although other Redis keys name the purchase, so its coins could be granted again.";
   return { kind: 'lost_purchase', subject: subjectOf(purchaseId), text };
 }
 
@@ -73,7 +76,7 @@ export async function checkBookings(purchaseId: string, fields: ReadonlyMap<stri
   if (owner === '-' || entries > MOST_ENTRIES) return [];
   const lastMove = moves.at(-1);
   if (lastMove !== undefined && lastMove.to !== owner) {
-    const text = `Its record names account ${owner}, but its last move gave it to account ${lastMove.to}.`;
+    const text = `The purchase's record names account ${owner}, but its last move gave it to account ${lastMove.to}.`;
     return [ofOwner(purchaseId, text, lastMove.to)];
   }
   const { counted, moved } = keysOf(purchaseId, document);
@@ -87,7 +90,7 @@ export async function checkBookings(purchaseId: string, fields: ReadonlyMap<stri
   const missing = booked.filter(({ entry }) => entry === undefined);
   if (missing.length > 0 && !found.hasAllSince(at)) return [];
   if (missing.length > 0) {
-    const text = `Its record counts its ledger entry ${missing[0]!.number}, but the ledger of account ${owner} does not have this entry.`;
+    const text = `The purchase's record counts its ledger entry ${missing[0]!.number}, but the ledger of account ${owner} does not have this entry.`;
     const causes = [...explainedBy, `key ${KEY_SECRET}`];
     return [{ kind: 'purchase_without_entry', subject, text, explainedBy: causes, commands: bookAgain(purchaseId, document, fields) }];
   }
@@ -131,10 +134,10 @@ function wrongFields(
   const names = Object.keys(right);
   const now = names.map((name) => `${name} ${fields.get(name) ?? 'nothing'}`).join(', ');
   const then = names.map((name) => `${name} ${right[name]}`).join(', ');
-  const texts = names.length === 0 ? [] : [`Its record has ${now}, but by its entries in the ledger it should have ${then}.`];
+  const texts = names.length === 0 ? [] : [`The purchase's record has ${now}, but by its entries in the ledger it should have ${then}.`];
   const most = coinsOf(returnedUnits, Number(right['unitCoins'] ?? unitCoins));
   if (sums.taken < 0 || (fields.has('unitCoins') && sums.taken > most))
-    texts.push(`Its refunds took ${sums.taken} coins, but the units that were refunded had given ${most}.`);
+    texts.push(`The purchase's refunds took ${sums.taken} coins, but the units that were refunded had given ${most}.`);
   return texts.length === 0 ? undefined : [right, texts.join(' ')];
 }
 
@@ -171,7 +174,7 @@ function differsFromStore(
   const has = Number(fields.get('grantedUnits') ?? 0) - Number(fields.get('returnedUnits') ?? 0);
   const due = state === 'purchased' ? quantity - refunded : 0;
   if (Math.abs(due - has) < LEAST_UNITS) return [];
-  const text = `It is ${state} with ${quantity} units, ${refunded} of them refunded, but its ledger entries are for ${has}.`;
+  const text = `The purchase is ${state} with ${quantity} units, ${refunded} of them refunded, but its ledger entries are for ${has}.`;
   // The next check of the purchase asks the store, and books the difference. If the store does not report the number of refunded units, its
   // answer could not correct the record.
   const commands: Command[] = tellsRefunds || refunded === 0 ? [['ZADD', purchaseKeys.due, 0, purchaseId]] : [];
@@ -270,11 +273,11 @@ async function checkOwner(
   const coins = entries.reduce((sum, entry) => sum + entry.coins, 0);
   const subject = subjectOf(purchaseId);
   if (found === undefined || keys.some((key) => found.entries.has(key))) {
-    const text = `Its coins were granted twice: to account ${owner}, which its record names, and again (${coins} coins) to account ${accountId}.`;
+    const text = `The purchase's coins were granted twice: to account ${owner}, which its record names, and again (${coins} coins) to account ${accountId}.`;
     return [{ kind: 'granted_twice', subject, text }];
   }
   const named = guestId ?? accountId;
-  const text = `Its record names account ${owner}, whose ledger has no entry of it, but its entry is in the ledger of account ${named}.`;
+  const text = `The purchase's record names account ${owner}, whose ledger has no entry of it, but its entry is in the ledger of account ${named}.`;
   // If the ledgers lack old entries, retention may have deleted the entry of the account that the record names.
   return [ofOwner(purchaseId, text, found.hasAllSince(document.at) ? named : undefined)];
 }

@@ -52,11 +52,11 @@ export const claimPurchase = endpoint({
     'store_unconfigured',
     'app_store_unavailable',
   ],
-  // This limits how often an address may call, because each call uses the app store's quota, which all callers share.
+  // With `creates`, the calls of an address are limited, because each call uses the app store's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],
-  // How long the request may take, in milliseconds. It makes a call to the app store with retries (8 s), a call to consume the purchase (4
-  // s), and calls to Redis.
+  // How long the request may take, in milliseconds. The request makes a call to the app store with retries (8 s), a call to consume the
+  // purchase (4 s), and calls to Redis.
   deadlineMs: 17_000,
   example: `curl -s $base/v1/purchases -H 'content-type: application/json' -d '{"installId":"install-0001","store":"google","purchaseToken":"token-from-the-store"}'`,
   async handle(

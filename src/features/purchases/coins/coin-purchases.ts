@@ -32,8 +32,8 @@ import {
 import type { TestCoins } from './test-coins.ts';
 
 /**
- * Milliseconds until the queue takes over unfinished work. This is longer than a check takes, for which the app store may need 8 s, and
- * another 4 s to accept the report of a grant.
+ * Milliseconds until the queue takes over unfinished work. A check takes less time: the app store may need 8 s for its answer, and another
+ * 4 s to accept the report of a grant.
  */
 const TAKE_OVER_MS = 30_000;
 
@@ -44,8 +44,8 @@ const TAKE_OVER_MS = 30_000;
 const CHECKS_AT_ONCE = 64;
 
 /**
- * If a grant is not reported to the app store after this many milliseconds, an error is logged. It is a day, because Google refunds a
- * purchase that is not acknowledged within three days.
+ * If a grant is not reported to the app store after this many milliseconds, an error is logged. A day leaves time to act, because Google
+ * refunds a purchase that is not acknowledged within three days.
  */
 const OVERDUE_MS = 86_400_000;
 
@@ -345,7 +345,7 @@ export class CoinPurchases {
     for (let booking = document.booking; booking !== undefined; booking = document.booking) {
       const { owner, store, at, orderId, productId, quantity, refunded } = document;
       const { type, coins, number } = booking;
-      // The three calls start in one turn of the event loop, so that calls to the same primary share a round trip.
+      // All calls of this `Promise.all` start in one turn of the event loop, so that calls to the same primary share a round trip.
       const [booked, isListed] = await Promise.all([
         bookings.book(owner, {
           ...{ type, coins, key: [store, purchaseId, number], refusesBanned: false },

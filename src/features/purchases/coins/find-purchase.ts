@@ -23,8 +23,8 @@ export async function findPurchase(name: string, scripts: ScriptRunner): Promise
 }
 
 /**
- * `stuckPurchases` reads at most this many purchases from each sorted set of the queue, of which a Cluster has 65. It also returns at most
- * this many purchases.
+ * `stuckPurchases` reads at most this many purchases from each sorted set of the queue, of which a Cluster has 65. `stuckPurchases` also
+ * returns at most this many purchases.
  */
 const MOST_DUE = 50;
 

@@ -19,7 +19,9 @@ export const keepNoticeScript = purchaseScript(
   ['kept'],
 );
 
-/** How long a notification is kept, in milliseconds. It is three days, because Google then refunds a purchase that is not acknowledged. */
+/**
+ * How long a notification is kept, in milliseconds. Three days are enough, because Google then refunds a purchase that is not acknowledged.
+ */
 const REFUNDED_MS = 3 * 86_400_000;
 
 export interface KeptNoticesOptions {

@@ -5,7 +5,7 @@ import { PurchaseFields } from '../core/purchase-fields.ts';
 
 export const purchaseKeys = {
   /**
-   * The record of a purchase of coins: a hash. Its Redis key has the id of `purchaseIdOf`. Fields:
+   * The record of a purchase of coins: a hash. The Redis key contains the id that `purchaseIdOf` makes of the purchase. Fields:
    * - of the store's last answer: store, id (the store's own, a secret), packageName, sku, orderId, buyer, state, quantity, refunded,
    *   checkedAt, test, tellsRefunds
    * - of the catalogue at the grant: productId, unitCoins
@@ -37,7 +37,8 @@ export const purchaseKeys = {
   asked: (store: string) => `product-purchases:asked:${store}`,
   /**
    * A hash: the coins of test purchases on a UTC day (`reserve-test-coins.lua`). Fields: `all`, an account id, and an account id with a
-   * purchase id. Its key is not in the slot of an account, because one script compares the sum of an account with the sum of all accounts.
+   * purchase id. The key of this hash is not in the slot of an account, because one script compares the sum of an account with the sum of
+   * all accounts.
    */
   testCoins: (day: string) => `{test-coins:${day}}`,
   /**

@@ -40,8 +40,9 @@ export interface PurchaseMove {
 }
 
 /**
- * Gives a purchase to another account, once per idempotency key. First the record changes. Then one entry in each of the two ledgers moves
- * the coins. If the process dies in between, the queue finishes the move. Later refunds are taken from the new owner.
+ * Gives a purchase to another account, once per idempotency key. First the record changes. Then an entry in the previous owner's ledger and
+ * an entry in the new owner's ledger move the coins. If the process dies in between, the queue finishes the move. Later refunds are taken
+ * from the new owner.
  */
 export async function movePurchase(
   purchaseId: string,

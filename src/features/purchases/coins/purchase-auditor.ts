@@ -57,7 +57,7 @@ async function wrongOf(queued: Queued, probe: Probe): Promise<Finding | undefine
 async function wrongOfNotice(queued: Queued, probe: Probe): Promise<string | undefined> {
   const { member } = queued;
   if ((await dueWithoutDocument(queued, purchaseKeys.notice(member), AHEAD_MS, probe)) === undefined) return undefined;
-  return `It has an entry for a notification of the purchase ${member}, but this notification does not exist.`;
+  return `The queue has an entry for a notification of the purchase ${member}, but this notification does not exist.`;
 }
 
 async function checkNotice(purchaseId: string, probe: Probe): Promise<Finding[]> {
@@ -112,8 +112,14 @@ async function checkForeign(
   if (own === null || ownerNow !== owner || transfer !== null) return [];
   // If the purchase was granted, `checkBought` finds the right owner from the ledgers.
   if (!isGranted && others === null)
-    return [ofOwner(purchaseId, `Its record names account ${owner}, which does not list the purchase, but account ${id} lists it.`, id)];
-  const text = `It lists the purchase ${purchaseId}, which belongs to account ${owner}.`;
+    return [
+      ofOwner(
+        purchaseId,
+        `The purchase's record names account ${owner}, which does not list the purchase, but account ${id} lists it.`,
+        id,
+      ),
+    ];
+  const text = `The account lists the purchase ${purchaseId}, which belongs to account ${owner}.`;
   const commands: Command[] = [['ZREM', purchaseKeys.listed(id), purchaseId]];
   return [{ kind: 'foreign_listed', subject: `account ${id}`, text, commands, explainedBy: [subjectOf(purchaseId)] }];
 }
@@ -135,7 +141,7 @@ async function checkHasOrder(purchaseId: string, probe: Probe): Promise<Finding[
   const key = orderKey(orderId);
   const [found, again] = await probe.together(['GET', key], record);
   if (found !== null || (again as (string | null)[])[0] !== orderId) return [];
-  const text = 'Its order number does not lead to it, so operators cannot find it by this number.';
+  const text = "The purchase's order number does not lead to it, so operators cannot find it by this number.";
   const commands: Command[] = [['SET', key, purchaseId]];
   return [{ kind: 'order_not_listed', subject: subjectOf(purchaseId), text, commands, explainedBy: [`key ${key}`] }];
 }
@@ -151,14 +157,14 @@ async function findingsOf(
   const subject = subjectOf(purchaseId);
   if (record.size === 0) return [];
   if (!isReadable(record))
-    return [{ kind: 'unreadable_record', subject, text: 'Its record lacks fields, or has fields that cannot be read.' }];
+    return [{ kind: 'unreadable_record', subject, text: "The purchase's record lacks fields, or has fields that cannot be read." }];
   const document = documentOf(record);
   const { owner, at } = document;
   const stuck = stuckIn(document);
   const differs = await checkBookings(purchaseId, record, probe, find);
   if (differs.length > 0) return differs;
   if (stuck !== undefined && !isDue) {
-    const text = `It is ${stuck}, but the queue ${due} has no entry for it, so no service checks it again.`;
+    const text = `The purchase is ${stuck}, but the queue ${due} has no entry for it, so no service checks it again.`;
     return notQueued({ queue: due, member: purchaseId, subject, text }, probe);
   }
   // While a purchase is in the queue, the service may not have added it to the account's list yet.
@@ -173,7 +179,7 @@ async function findingsOf(
   // The guest has moved, and a step of the move will add its list to the account's list.
   if (target !== undefined && (await probe.ask('ZSCORE', listed(owner), purchaseId)) !== null) return [];
   const isLost = (await probe.ask('EXISTS', listed(id))) === 0;
-  const text = isLost ? 'Its list of purchases is lost.' : `It does not list its purchase ${purchaseId}.`;
+  const text = isLost ? "The account's list of purchases is lost." : `The account does not list its purchase ${purchaseId}.`;
   const commands: Command[] = [['ZADD', listed(id), at, purchaseId]];
   return [{ kind: 'purchase_not_listed', subject: `account ${id}`, text, commands, explainedBy: [subject] }];
 }

@@ -100,8 +100,8 @@ interface Recording {
   readonly ownerSeen: string;
   readonly owner: string;
   /**
-   * The product in the catalogue. Undefined if the catalogue lacks it. This call then cannot grant the purchase, but an earlier call may
-   * have granted it.
+   * The product in the catalogue. Undefined if the catalogue lacks it. Without the product this call cannot grant the purchase, but an
+   * earlier call may have granted it.
    */
   readonly product: { readonly productId: string; readonly coins: number } | undefined;
   /** The id of the change in the queue's entry (`journal/`), or '' for a check that the queue started. */

@@ -5,7 +5,7 @@ import { rowOf } from '../../../stores/stores.ts';
 import { table } from '../../../stores/store-table.ts';
 import { forgetName, idNamed, keepName } from './ids-by-name.ts';
 
-/** The stores for which an account has another id, derived from the account id. The account id cannot be computed from it. */
+/** The stores for which an account has another id, derived from the account id. The account id cannot be computed from the derived id. */
 const deriving: readonly StoreDeclaration[] = (table as readonly StoreDeclaration[]).filter(
   ({ accountIds }) => accountIds.derive !== undefined,
 );

@@ -39,8 +39,8 @@ export const UNCONFIGURED_WAIT_MS = HOUR_MS;
 export const LEASE_MS = 30_000;
 
 /**
- * The least wait from the end of the paid time to the check, in milliseconds. It leaves the app store time to renew, and users would notice
- * a longer wait.
+ * The least wait from the end of the paid time to the check, in milliseconds. This wait leaves the app store time to renew, and users would
+ * notice a longer wait.
  */
 const AFTER_EXPIRY_MS = 500;
 

@@ -3,7 +3,10 @@ import { FIRST_STORE, type StoreName } from '../../../stores/stores.ts';
 
 const idOf = (text: string): string => hash('sha256', `coinop:${text}`, 'base64url').slice(0, 22);
 
-/** The public id of a purchase of coins: 132 bits of a SHA-256. The store's own id may be a secret, and cannot be computed from it. */
+/**
+ * The public id of a purchase of coins: 132 bits of a SHA-256. The store's own id may be a secret, and cannot be computed from the public
+ * id.
+ */
 export function purchaseIdOf(store: StoreName, id: string): string {
   return idOf(`product-purchase:${store}:${id}`);
 }

@@ -73,11 +73,11 @@ export const claimSubscription = endpoint({
   }),
   reply: Subscription,
   errors: ['bad_token', 'purchase_owned', 'test_purchase', 'store_unconfigured', 'app_store_unavailable'],
-  // This limits how often an address may call, because each call uses Google's quota, which all callers share.
+  // With `creates`, the calls of an address are limited, because each call uses Google's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],
-  // How long the request may take, in milliseconds. It makes a call to the app store with retries (8 s), a call to acknowledge the purchase
-  // (4 s), and calls to Redis.
+  // How long the request may take, in milliseconds. The request makes a call to the app store with retries (8 s), a call to acknowledge the
+  // purchase (4 s), and calls to Redis.
   deadlineMs: 17_000,
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
   async handle({ caller, body, meta: { traceparent } }, services: PurchaseServices) {
@@ -90,8 +90,8 @@ export const claimSubscription = endpoint({
 
     const id = await subscriptions.idOf(text);
     const hash = purchaseHash(id, store);
-    // Both scripts start in one turn of the event loop, so that they can share a round trip. If the session has ended or the account has
-    // moved, the call is refused, whatever the purchase is.
+    // The check of the caller and the read of the purchase start in one turn of the event loop, so that they can share a round trip. If the
+    // session has ended or the account has moved, the call is refused, whatever the purchase is.
     const [, document] = await Promise.all([scripts.runAs(caller, checkCaller, {}, {}), readPurchase(hash, scripts)]);
     if (document !== undefined && document.todo.length > 0) await finishPurchase(hash, services);
     const owned = await claimOf(caller, document, scripts);
@@ -101,7 +101,8 @@ export const claimSubscription = endpoint({
     const soldBy = owned === 'yours' ? document!.packageName : packageName === '' ? undefined : packageName;
     const purchase = withinTestBounds(await readSold(subscriptions, text, soldBy, traceparent), services.config);
     if (typeof purchase === 'string') {
-      // The caller's purchase is recorded, but the app store gave no purchase. It keeps its state or expires, as in a check by the queue.
+      // The caller's purchase is recorded, but the app store gave no purchase. The recorded purchase keeps its state or expires, as in a
+      // check by the queue.
       if (owned === 'yours') await queued(hash, services, (act) => checkPurchase(hash, act, services));
       if (purchase === 'test') return refuse('test_purchase', { field });
       if (owned !== 'yours') return refuse('bad_token', { message: 'The store knows no such purchase of this app.', field });

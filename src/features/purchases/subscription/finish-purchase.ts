@@ -46,9 +46,9 @@ export const releaseScript = purchaseScript(new URL('release-purchase.lua', impo
  * Updates the Redis keys that depend on the record of a purchase: its line in the owner's account, its lines in accounts of earlier owners,
  * and the record of the purchase that it replaces.
  *
- * The record of the purchase is authoritative. Its field `todo` lists the steps that are left. So after a crash the next request for the
- * purchase, or the queue, finishes these steps. Every step may be repeated. Two calls may take the steps at the same time, because an
- * account ignores a step of an older revision, and `clear-steps.lua` clears nothing if the purchase has changed since it was read.
+ * The record of the purchase is authoritative. The record's field `todo` lists the steps that are left. So after a crash the next request
+ * for the purchase, or the queue, finishes these steps. Every step may be repeated. Two calls may take the steps at the same time, because
+ * an account ignores a step of an older revision, and `clear-steps.lua` clears nothing if the purchase has changed since it was read.
  * If the owner was deleted, the purchase is forgotten, so that its token may be recorded for another account.
  * @param chain the purchases that replaced this one, one after the other. None of them is followed again, so that purchases that replace
  * each other do not lead in circles
@@ -102,8 +102,8 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
   let word = await put(owner);
   if (word === 'moving' || word === 'moved') {
     const target = await accountOf(owner, scripts);
-    // Another account may have become the owner before the guest moved. That change would have removed the line from the guest, but not
-    // from the account into which the guest moved.
+    // Another account may have become the owner before the guest moved. The change of owner would then have removed the line from the
+    // guest, but not from the account into which the guest moved.
     if ((await readPurchase(hash, scripts))?.revision !== revision) return 'changed';
     word = target === undefined ? 'deleted' : await put(target);
   }

@@ -10,7 +10,7 @@ export type SubscriptionServices = Pick<Services, 'scripts' | 'config' | 'now'>;
 
 export const subscriptionKeys = {
   /**
-   * The record of a purchase of a subscription: a hash. Its Redis key has the purchase's `purchaseHash`. Fields:
+   * The record of a purchase of a subscription: a hash. The Redis key contains the purchase's `purchaseHash`. Fields:
    * - token (the store's own id), packageName, store (missing: the first store of the table)
    * - owner: an account id; after a move still the guest's. `-`, without a token, if another purchase replaced this one and the owner was
    *   deleted. Missing if a notification named the purchase, and no account owns it yet.
@@ -23,19 +23,21 @@ export const subscriptionKeys = {
    * - if a notification named the purchase before an app sent it: noticedAt, unknowns (answers in a row that the store does not know the
    *   purchase), boughtAt, orderId, follows (the purchases that this one continues)
    *
-   * A record with an owner never expires, because without it another account could claim the token. A record without an owner is deleted
-   * once the store no longer waits for an acknowledgement.
+   * A record with an owner never expires, because without the record another account could claim the token. A record without an owner is
+   * deleted once the store no longer waits for an acknowledgement.
    */
   purchase: (purchase: string) => `{purchase:${purchase}}`,
   /**
-   * A set of `purchaseHash`: the purchases that the account recorded, and purchases for whose lines the account's ten lines had no room.
-   * Another account may own such a purchase now. After a guest moved, its set stays under the guest's id, as the records of its purchases
-   * do.
+   * A set of purchases, each as its `purchaseHash`: the purchases that the account recorded, and those that found no room in the account's
+   * ten lines. Another account may own such a purchase now. After a guest moved, its set stays under the guest's id, as the records of its
+   * purchases do.
    */
   ofAccount: (accountId: string) => `{${accountId}}:purchases`,
-  /** The queue of purchases to check: sorted sets of `purchaseHash`. The score is the time at which the check is due. */
+  /** The queue of purchases to check: sorted sets of `purchaseHash`. The score of a purchase is the time at which its check is due. */
   due: 'purchases:due',
-  /** The queue of purchases without an owner: sorted sets of `purchaseHash`. The score is the time at which the check is due. */
+  /**
+   * The queue of purchases without an owner: sorted sets of `purchaseHash`. The score of a purchase is the time at which its check is due.
+   */
   unowned: 'purchases:unowned',
   /** A string: the revision of the purchase at the last change of the account's line of this purchase (`account-lines.lua`). */
   revised: (accountId: string, purchase: string) => `{${accountId}}:revised:${purchase}`,
@@ -43,7 +45,7 @@ export const subscriptionKeys = {
 
 /**
  * How long a report of the app counts, in milliseconds. Nobody verifies a report, so this time is short enough that a false report gains
- * little. It is long enough to bridge a weekend in which the app store cannot be asked.
+ * little. The time is long enough to bridge a weekend in which the app store cannot be asked.
  */
 export const REPORT_LIFE_MS = 72 * 3_600_000;
 

@@ -20,8 +20,8 @@ interface SubscriptionMove {
 }
 
 /**
- * Gives a purchase of a subscription to another account. Then moves the purchase's line from the previous owner's account to the new
- * owner's account. If this process dies before that, the queue moves the line.
+ * Gives a purchase of a subscription to another account. The function then moves the purchase's line from the previous owner's account to
+ * the new owner's account. If this process dies before that, the queue moves the line.
  * @returns `owned`: the account owned the purchase before, and not by a move with this key
  */
 export async function moveSubscriptionPurchase(

@@ -39,14 +39,14 @@ async function wrongOf({ key, entry, member: hash }: Queued, probe: Probe): Prom
   // A queue has an entry before its purchase is recorded. The next check removes the entry of a purchase that was not recorded, or was
   // replaced.
   if (Number(dueAt) < probe.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
-  return token === null ? lostPurchase(hash) : `It has an entry for the purchase ${hash}, which another purchase replaced.`;
+  return token === null ? lostPurchase(hash) : `The queue has an entry for the purchase ${hash}, which another purchase replaced.`;
 }
 
 async function wrongOfUnowned({ key, entry, member: hash }: Queued, probe: Probe): Promise<string | undefined> {
   const [dueAt, token] = await probe.together(['ZSCORE', key, entry], ['HGET', subscriptionKeys.purchase(hash), 'token']);
   // A queue has an entry before its purchase is recorded. Once the purchase has an owner, the next check removes the entry.
   if (dueAt === null || token !== null || Number(dueAt) < probe.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
-  return `It has an entry for the purchase ${hash}, which does not exist.`;
+  return `The queue has an entry for the purchase ${hash}, which does not exist.`;
 }
 
 function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
@@ -56,7 +56,7 @@ function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
   return checkWithDue(of, [read], probe, async ([facts], isDue, queue) => {
     const [token, owner, retiredBy, state, expiresAt, todo, store] = facts as (string | null)[];
     if ((token === null && owner === null) || isDue) return [];
-    // Between the two reads an account has become the owner of the purchase, so its queue is another one now.
+    // After the queue was read, an account has become the owner of the purchase, so the purchase belongs to another queue now.
     if (of.queueOf(owner!) !== queue) return [];
     const find = (text: string): Promise<Finding[]> => notQueued({ queue, member: hash, subject: `purchase ${hash}`, text }, probe);
     if (owner === null)
@@ -66,7 +66,7 @@ function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
     const ends = expiresAt === '-' || expiresAt == null ? Infinity : Number(expiresAt);
     const forgottenAt = ends + forgottenAfterMs(store ?? FIRST_STORE);
     if (retiredBy !== null || !mayChange(state!, ends, forgottenAt, probe.now() + CLOCKS_DIFFER_MS)) return [];
-    return find(`Its state is ${state}, but the queue ${queue} has no entry for it, so it is never checked again.`);
+    return find(`The purchase's state is ${state}, but the queue ${queue} has no entry for it, so it is never checked again.`);
   });
 }
 

@@ -80,7 +80,7 @@ export function hasEnded({ state, expiresAt }: Pick<PurchaseDocument, 'state' | 
   return state === 'expired' || (state !== 'pending' && expiresAt !== undefined && expiresAt <= now);
 }
 
-/** The journal of changes of purchases. Its queue also has the times at which purchases are checked. */
+/** The journal of changes of purchases. The journal's queue also has the times at which purchases are checked. */
 export function purchaseJournal({ scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number }): Journal {
   return new Journal({ scripts, now, name: subscriptionKeys.due, takeOverMs: UNACKNOWLEDGED_MS });
 }

@@ -21,7 +21,7 @@ function givesAccess(purchase: StoreSubscription, now: number): boolean {
 }
 
 /**
- * The purchase as it is at the time `now`. Its state is `expired` once its paid access has ended, even if the app store's last answer was
+ * The purchase as it is at the time `now`. The state is `expired` once the paid access has ended, even if the app store's last answer was
  * `active`.
  */
 export function purchaseAt(purchase: StoreSubscription, now: number) {

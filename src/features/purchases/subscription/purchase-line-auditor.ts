@@ -52,23 +52,28 @@ async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
     const find = (kind: string, text: string, commands: readonly Command[] = []): void =>
       void findings.push({ kind, subject: `account ${id}`, text, commands });
     if (token === null) findings.push(lostPurchase(hash));
-    else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which another purchase replaced.`);
+    else if (retiredBy !== null)
+      find('line_without_purchase', `The account has a line of the purchase ${hash}, which another purchase replaced.`);
     // After a move the record of a guest's purchase still has the guest's id.
     else if (owner !== id && !leadsTo(await standingIn(owner ?? '', probe), id))
       findings.push(await foreignLine(id, hash, owner ?? '', probe));
     else if (line !== [hash, ...words].join(' '))
       find(
         'line_differs',
-        `Its line of the purchase ${hash} says "${line.slice(hash.length + 1)}", the purchase "${words.join(' ')}".`,
+        `The account's line of the purchase ${hash} says "${line.slice(hash.length + 1)}", the purchase "${words.join(' ')}".`,
         requeue(hash),
       );
   }
   return findings;
 }
 
-/** The finding about a purchase without a record. It is the same wherever the purchase is named, so that the audit reports it once. */
+/**
+ * The finding about a purchase without a record. Every check that misses the record makes the same finding, so that the audit reports it
+ * once.
+ */
 export function lostPurchase(hash: string): Finding {
-  const text = 'Its record is lost, although other Redis keys name the purchase, so the service no longer checks the subscription.';
+  const text =
+    "The purchase's record is lost, although other Redis keys name the purchase, so the service no longer checks the subscription.";
   return { kind: 'lost_purchase', subject: `purchase ${hash}`, text };
 }
 
@@ -82,17 +87,17 @@ function requeue(hash: string): Command[] {
 
 /**
  * The finding about an account's line of a purchase whose record names another owner. An account's set has each purchase that the account
- * ever recorded, so it shows which of the two accounts is right.
+ * ever recorded. So the set shows whether the purchase belongs to this account or to the owner in the record.
  */
 async function foreignLine(id: string, hash: string, owner: string, probe: Probe): Promise<Finding> {
   const areOwned = await probe.together(
     ...[id, owner].map((accountId): Command => ['SISMEMBER', subscriptionKeys.ofAccount(accountId), hash]),
   );
   if (areOwned[0] !== 1 || areOwned[1] === 1) {
-    const text = `It has a line of the purchase ${hash}, which belongs to account ${owner}.`;
+    const text = `The account has a line of the purchase ${hash}, which belongs to account ${owner}.`;
     return { kind: 'line_without_purchase', subject: `account ${id}`, text };
   }
-  const text = `Its record names account ${owner}, which has never had the purchase, but account ${id} has the purchase's line.`;
+  const text = `The purchase's record names account ${owner}, which has never had the purchase, but account ${id} has the purchase's line.`;
   const commands: Command[] = [['HSET', subscriptionKeys.purchase(hash), 'owner', id]];
   return { kind: 'wrong_owner', subject: `purchase ${hash}`, text, commands };
 }
@@ -114,13 +119,13 @@ async function checkHasLine(hash: string, probe: Probe): Promise<Finding[]> {
     ['HGET', accountKey(id), 'purchases'],
     ['EXISTS', accountKey(id)],
   )) as [(string | null)[], string | null, string | null, number];
-  // Between the two reads the purchase or its owner has moved, or another purchase has replaced the purchase.
+  // Since the first read, the purchase or its owner has moved, or another purchase has replaced the purchase.
   if (now[0] !== owner || now[2] !== null || now[3] !== null || recordNow !== record) return [];
   const lines = linesOf(field);
   if (lines.has(hash) || lines.size > MOST_LINES_WITHOUT_DROPS) return [];
   if (isAccount === 0) return [lostAccount(id)];
   const isField = field !== null;
-  const text = isField ? `It has no line of its purchase ${hash}.` : 'The lines of its purchases are lost.';
+  const text = isField ? `The account has no line of its purchase ${hash}.` : 'The lines of its purchases are lost.';
   // If another account has the line, there is a finding that the purchase's owner is wrong. That finding explains this one.
   return [{ kind: 'purchase_without_line', subject: `account ${id}`, text, commands: requeue(hash), explainedBy: [`purchase ${hash}`] }];
 }

@@ -102,7 +102,7 @@ export function namedIn({
 
 export interface JustRecorded extends Answered {
   readonly hash: string;
-  /** The name that `queued` gave to the change that recorded the purchase. */
+  /** The name of the change that recorded the purchase. The function `queued` made this name. */
   readonly act: string;
   readonly traceparent?: string | undefined;
 }

@@ -73,8 +73,8 @@ export async function purchasesPage(
     reads++;
     const document = await readPurchase(hash, scripts);
     if (document === undefined || document.id === '' || !isOwner.has(document.owner)) return [];
-    // The account has lines of purchases that are also in the sets of its guests. Such a purchase is listed only once, when the guest's set
-    // is read.
+    // The account has lines of purchases that are also in the sets of its guests. A purchase that is in both is listed only once, when the
+    // guest's set is read.
     if (document.owner !== listedBy) {
       reads++;
       const [word] = await scripts.run(listsPurchase, { owned: subscriptionKeys.ofAccount(document.owner) }, { hash });

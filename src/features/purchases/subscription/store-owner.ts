@@ -24,10 +24,10 @@ export type StoreOwner =
     };
 
 /**
- * Finds the owner of a purchase. This is the account that the app named to the store when its user bought. If the app named none, it is the
- * owner of the purchase that this one replaces. If there is none either, and the purchase was made outside the app, it is the owner of the
- * expired purchase that this one renews, or else the account that the app named for the expired purchase. The owner in the record of the
- * expired purchase comes first, because an operator may have given that purchase to another account.
+ * Finds the owner of a purchase. The owner is the account that the app named to the store when its user bought. If the app named none, it
+ * is the owner of the purchase that this one replaces. If there is none either, and the purchase was made outside the app, it is the owner
+ * of the expired purchase that this one renews, or else the account that the app named for the expired purchase. The owner in the record of
+ * the expired purchase comes first, because an operator may have given that purchase to another account.
  */
 export async function storeOwnerOf({ store, purchase }: Answered, lineage: Lineage, scripts: CallerScripts): Promise<StoreOwner> {
   const { linkedId, renewed } = purchase;
@@ -44,8 +44,8 @@ export async function storeOwnerOf({ store, purchase }: Answered, lineage: Linea
 }
 
 /**
- * The store's answers about earlier purchases that a purchase continues and that have no owner in Redis, by the store's own id. Their
- * notifications may be lost or late, and no app sent their tokens.
+ * The store's answers about earlier purchases that a purchase continues and that have no owner in Redis, by the store's own id. The
+ * notifications of these earlier purchases may be lost or late, and no app sent their tokens.
  */
 export type Lineage = ReadonlyMap<string, StorePurchase>;
 

@@ -49,8 +49,8 @@ export const adoptScript = purchaseScript(
 const AFTER_REFUND_MS = 60_000;
 
 /**
- * A purchase may continue an earlier one. The queue checks whether the earlier purchase has an owner. This is the shortest wait between two
- * such checks, in milliseconds. The notifications of both purchases may arrive in any order.
+ * A purchase may continue an earlier one. The queue checks whether the earlier purchase has an owner. This constant is the shortest wait
+ * between two of these checks, in milliseconds. The notifications of both purchases may arrive in any order.
  */
 const LEAST_FOLLOWED_MS = 2000;
 
@@ -145,7 +145,7 @@ export async function checkUnowned(hash: string, services: CheckServices): Promi
   return word === 'owned' ? undefined : followedAt({ ...document, follows }, Number(nextAt), now());
 }
 
-/** Whether the purchase was canceled before anybody paid for it. Such a purchase is expired and has no end. */
+/** Whether the purchase was canceled before anybody paid for it. A purchase that was never paid is expired and has no end. */
 function isNeverPaid({ state, expiresAt }: StorePurchase): boolean {
   return state === 'expired' && expiresAt === undefined;
 }

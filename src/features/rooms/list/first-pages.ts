@@ -30,8 +30,8 @@ export class AnsweredPage {
 /**
  * Caches the first pages of lists. For each request the process asks Redis for the version of the list, and gets the page only if the list
  * has changed. So an answer is never older than its request. If an entry is not renewed, it leaves the list at a known time, without a
- * change of the version. So a cached page is only valid until the first of its entries leaves. Redis reads a page of 20 rooms in 33 µs, and
- * a version in 4 µs.
+ * change of the version. So a cached page is valid only until the first of its entries leaves the list. Redis reads a page of 20 rooms in
+ * 33 µs, and a version in 4 µs.
  */
 export class FirstPages {
   readonly #scripts: ScriptRunner;

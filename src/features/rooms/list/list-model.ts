@@ -52,7 +52,7 @@ export function writtenKeys(game: string) {
 export const writtenKeyNames = [...listKeyNames, 'free', 'reserved', 'taken'] as const;
 
 /**
- * The argument `matches` of the scripts. It is '1' if quick matches use the list, which they do for the list of a game. It is '' for
+ * The argument `matches` of the scripts. The argument is '1' for the list of a game, because quick matches use that list. It is '' for
  * ALL_GAMES.
  */
 export function matchesIn(game: string): '1' | '' {
@@ -162,8 +162,8 @@ export class TagFilter {
   }
 
   /**
-   * The filter for `page.lua`. It has a line for each wanted tag, with texts separated by tabs. A summary passes if it contains one of the
-   * texts of each line. JSON escapes tabs and line breaks, so no text contains them.
+   * The filter for `page.lua`. The filter has a line for each wanted tag, with texts separated by tabs. A summary passes if it contains one
+   * of the texts of each line. JSON escapes tabs and line breaks, so no text contains them.
    */
   get needles(): string {
     const choices = this.wanted.map(([name, text]) => {

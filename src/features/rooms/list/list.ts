@@ -7,10 +7,10 @@ import { AnsweredPage } from './first-pages.ts';
 import { ALL_GAMES, ListCursor, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
 import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readPage, type PageQuery } from './page.ts';
 
-/** A page counts as one request if at most this many rooms are read for it. This is enough for a page of a hundred rooms. */
+/** A page counts as one request if at most this many rooms are read for it. The number is enough for a page of a hundred rooms. */
 const FREE_ROOMS_READ = 200;
 
-/** A page counts as one request if it has at most this many bytes. This is enough for a hundred rooms with ordinary tags. */
+/** A page counts as one request if it has at most this many bytes. The bytes are enough for a hundred rooms with ordinary tags. */
 const FREE_PAGE_BYTES = 16 * 1024;
 
 /** If a page needs more rooms or more bytes, it counts as this number of further requests. */

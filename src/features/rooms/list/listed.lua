@@ -17,10 +17,10 @@
 -- A list is in another slot than its rooms, so processes write the state of rooms into the list after acts. Each write has the room's seq,
 -- and a write with an older seq changes nothing.
 
--- How long the list remembers a room that is not open, in milliseconds. This is longer than a write with an older seq takes to arrive.
+-- How long the list remembers a room that is not open, in milliseconds. A write with an older seq arrives within this time.
 local CLOSED_MS = 15000
--- How long the keys of a list live after the last write, in milliseconds. They expire because nobody may play the game any more. This is
--- longer than any act or socket keeps a room listed (SERVER_PRESENT_MS of room-list.ts).
+-- How long the keys of a list live after the last write, in milliseconds. The keys expire because perhaps nobody plays the game any more.
+-- No act and no socket keeps a room listed for that long (SERVER_PRESENT_MS of room-list.ts).
 local KEPT_MS = 120000
 
 -- The keys of a list, for the functions of this library. `matches`: '1' for the list of a game, '' for the list of all games.
@@ -31,7 +31,7 @@ local function list_of(order, untils, rooms, version, free, reserved, taken, mat
   }
 end
 
--- The hash with which members of `free` begin. It is made of the tags and of `most`, the number of seats ('' for any number).
+-- The hash with which members of `free` begin. The hash is made of the tags and of `most`, the number of seats ('' for any number).
 local function hash_of(tags, most) return string.sub(redis.sha1hex(most .. tags), 1, 16) end
 local function seats_of(summary) return string.match(summary, '<summary: players, max_players, tags>') end
 
@@ -87,7 +87,7 @@ end
 -- 1970. If nobody is present, it is 0, and the room leaves the list.
 --
 -- When a player joins or leaves, the room's seq rises, so if the seq is higher than the known one, the new `ends` replaces the old. If the
--- seq is the same, the later of the two stays.
+-- seq is the same, the later of the two times stays.
 local function put(list, entry, seq, ends, summary)
   local known_seq, known = remembered(list, entry)
   if known_seq and known_seq > tonumber(seq) then return end
@@ -116,7 +116,7 @@ end
 -- Ends the reservation of a seat, because the account has taken the seat or will not take it.
 local function release(list, entry, account)
   if redis.call('ZREM', list.reserved, entry .. ' ' .. account) == 0 then return end
-  -- If the entry was removed from the list while the seat was reserved, `taken` has no number for it.
+  -- If the entry was removed from the list while the seat was reserved, `taken` has no number for the entry.
   if tonumber(redis.call('HGET', list.taken, entry) or 0) <= 1 then redis.call('HDEL', list.taken, entry)
   else redis.call('HINCRBY', list.taken, entry, -1) end
   local _, summary = remembered(list, entry)

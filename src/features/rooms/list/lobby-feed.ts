@@ -36,8 +36,8 @@ function queryOf(id: string): Query {
 }
 
 /**
- * The newest rooms of a list, from which all queries of the game are answered. It has an index by tag, so that a query need not search all
- * rooms. This matters because one client address may watch 200 different queries.
+ * The newest rooms of a list, from which all queries of the game are answered. The snapshot has an index by tag, so that a query need not
+ * search all rooms. This matters because one client address may watch 200 different queries.
  */
 class Snapshot {
   readonly page: Page;

@@ -34,7 +34,7 @@ local function passes(summary)
   return true
 end
 
--- The most entries that the first call to Redis reads. This is enough for a page of the default size. More would be costly, because a
+-- The most entries that the first call to Redis reads. The number is enough for a page of the default size. More would be costly, because a
 -- hundred rooms with the longest tags are 300 KB.
 local FIRST_AT_A_TIME = 25
 local MOST_AT_A_TIME = 100 -- the most entries that each further call reads

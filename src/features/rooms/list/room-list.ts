@@ -191,8 +191,8 @@ export class RoomList {
   }
 
   /**
-   * From now on the socket keeps its room in lists, as long as the player has the seat. This call need not write the room, because the
-   * hello of the socket has done so.
+   * From now on the socket keeps its room in lists, as long as the player has the seat. This call need not write the room into the list,
+   * because the hello of the socket has done so.
    * @param playerId the id of the socket's player, or `server`
    */
   present(socket: PresentSocket, playerId: string): void {

@@ -230,8 +230,8 @@ export class Matches {
     const [, playerId, isHost, own, ...rest] = words;
     const fields = fieldsOf(rest);
     this.#counts[word]++;
-    // `seated`: the caller already had the seat, from a call of a process that died or from another tab. Then only the caller's own
-    // reservation ends. After `created` and `joined` the reservations of all accounts with seats in the room end (`fact`).
+    // `seated`: the caller already had the seat, from a call of a process that died or from another tab. In the case `seated` only the
+    // caller's own reservation ends. After `created` and `joined` the reservations of all accounts with seats in the room end (`fact`).
     const accounts = word === 'seated' ? accountId : fact!;
     if (may === 'see') this.#options.roomList.touched(fields);
     else this.#settle(game, { entry, accounts, line: this.#options.roomList.matched(fields), outcome: '' });
@@ -249,8 +249,8 @@ export class Matches {
   }
 
   /**
-   * Runs `end-reservations.lua`. The answer to the client does not wait for it. If it fails, the reservation lapses, and the next write or
-   * renewal of the room corrects the list.
+   * Runs `end-reservations.lua`. The client gets its answer before this script has run. If it fails, the reservation lapses, and the next
+   * write or renewal of the room corrects the list.
    */
   #settle(game: string, args: { entry: string; accounts: string; line: string; outcome: '' | 'gone' }): void {
     const { scripts, log } = this.#options;
