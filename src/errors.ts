@@ -83,7 +83,7 @@ export const errors = {
   not_writer: {
     status: 403,
     message: "Only a server may write this room's state.",
-    advice: 'Let your own server write the state, with a server key of the scope `rooms`: `writers` of the room is `server`.',
+    advice: 'Let your own server write the state, with a server key of the scope `rooms`, because `writers` of the room is `server`.',
   },
   not_in_room: {
     status: 403,
@@ -230,9 +230,9 @@ export const errors = {
   },
   stale_save: {
     status: 409,
-    message: 'Another version of the save stands than the one that `ifVersion` names.',
+    message: 'The latest version of the save is not the one that `ifVersion` names.',
     advice:
-      'Merge your data with `error.data`, which stands, and send the result with `ifVersion: error.version`. Version 0: no such save stands.',
+      'Merge your data with `error.data`, the latest, and send the result with `ifVersion: error.version`. Version 0: no such save exists.',
   },
   save_limit: {
     status: 409,

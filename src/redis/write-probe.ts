@@ -5,7 +5,7 @@ import { troubleOf } from './trouble.ts';
 /** Errors of a Redis that answers but refuses writes: its disk or its memory is full, or too few replicas follow. */
 export const REFUSES_WRITES = /^(?:MISCONF|OOM|NOREPLICAS)\b/;
 
-/** A script that does nothing. The script lacks the flag `no-writes`, so Redis refuses it exactly when it refuses scripts that write. */
+/** A script that does nothing. It lacks the flag `no-writes`, so Redis refuses it exactly when Redis refuses scripts that write. */
 const PROBE = '#!lua\nreturn 1';
 
 /**

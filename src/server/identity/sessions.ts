@@ -83,7 +83,7 @@ export class Sessions {
     return this.#signed({ subject: accountId, id, issuedAt: now, expiresAt: now + SESSION_LIFE_MS, kind });
   }
 
-  /** The session of the cookie in a Cookie header. Undefined as with `find`, or without the cookie. */
+  /** The session that the cookie in a Cookie header names. Undefined as with `find`, or without the cookie. */
   ofCookies(header: string): Session | undefined {
     const token = cookieValue(header, SESSION_COOKIE);
     return token === undefined ? undefined : this.find(token);

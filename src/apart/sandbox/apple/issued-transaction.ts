@@ -41,7 +41,7 @@ export function transactionOf({ revoked, renewal: _, knownAt: __, ...bought }: I
   return { originalPurchaseDate: bought.purchaseDate, ...bought, ...revoked, inAppOwnershipType: 'PURCHASED', signedDate };
 }
 
-/** The fields of the renewal of a subscription that the sandbox signs. */
+/** The fields of a subscription's renewal that the sandbox signs. */
 export function renewalOf({ originalTransactionId, productId, environment, renewal }: Issued, signedDate: number): object {
   return { originalTransactionId, productId, autoRenewProductId: productId, environment, ...renewal, signedDate };
 }
