@@ -436,7 +436,15 @@ export const played: Case[] = [
     gives({ ok: false, error: { code: 'room_not_found' } }),
     { event: 'refused', of: 'room', is: '$any' },
     { event: 'connection', of: 'room', is: { status: 'ended', code: 'gone' } },
+    { event: 'error', of: 'room', is: { '...': true, code: 'room_not_found' } },
     { pass: 60_000 },
+  ]),
+  of('a room that never was is told as an error', [
+    { play: 'BCDFG', as: 'room' },
+    { socket: LIVE, refuse: refused(404, 'room_not_found') },
+    { request: READ, answer: refused(404, 'room_not_found') },
+    { event: 'error', of: 'room', is: { '...': true, code: 'room_not_found' } },
+    { event: 'connection', of: 'room', is: { status: 'ended', code: 'room_not_found' } },
   ]),
   of('the error of an act is not that of the channel', [
     ...plays,

@@ -92,6 +92,16 @@ export const requests: Case[] = [
     'GET /v1/rooms?game=duel&limit=2&tag.mode=ranked&tag.level=3',
   ),
   {
+    name: 'a call with an empty field of its path is refused without a request',
+    kind: 'request',
+    options,
+    steps: [
+      { call: 'rooms.read', input: { code: '' } },
+      { result: 'rooms.read', is: { ok: false, error: { code: 'invalid_request', field: 'code' } } },
+      { pass: 20_000 },
+    ],
+  },
+  {
     name: 'numbers of an answer keep every digit',
     kind: 'request',
     options,

@@ -64,9 +64,16 @@ function started({ url, store: kept, storage, now: at, wallMs, options }: Comman
       counts.sockets++;
       live.add(this.#own);
       this.addEventListener('message', () => this.#own.in++);
-      const ends = (): void => void (live.delete(this.#own) && counts.socketsEnded++);
-      this.addEventListener('close', ends);
-      this.addEventListener('error', ends);
+      this.addEventListener('close', () => this.#ends());
+      this.addEventListener('error', () => this.#ends());
+    }
+    #ends(): void {
+      if (live.delete(this.#own)) counts.socketsEnded++;
+    }
+    // Ended at once: otherwise neither side has counted the end while it is under way.
+    override close(): void {
+      this.#ends();
+      super.close();
     }
     override send(text: string): void {
       if (this.readyState === 1) this.#own.out++;
@@ -142,8 +149,8 @@ const commands: Record<string, (command: Command) => unknown> = {
       room: () => of.client.watchRoom(input.code, news, more),
       pairing: () => of.client.watchPairing(input, news, more),
       account: () => of.client.watchAccount(news, more),
-      board: () => watchBoard(of.client, input.game, news, more),
-      lobby: () => watchLobby(of.client, input, news, more),
+      board: () => watchBoard(of.client, input.game, (top, season) => news([top, season ?? null]), more),
+      lobby: () => watchLobby(of.client, input, (rooms) => news(rooms), more),
     };
     named.set(as, watches[what]!());
   },

@@ -76,6 +76,9 @@ class Sender:
         query = []
         for name, value in given.items():
             if f"{{{name}}}" in path:
+                # Else the request would go to another path.
+                if value in (None, ""):
+                    return {"ok": False, "error": {"code": "invalid_request", "message": f"{name} is missing", "field": name}}
                 path = path.replace(f"{{{name}}}", component(value))
             elif method != "GET":
                 body[name] = value

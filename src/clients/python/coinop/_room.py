@@ -264,7 +264,10 @@ class PlayedRoom:
             elif self._is_closed:
                 self._queue.refuse(refused_as("aborted", "The game has closed the room.")["error"])
             else:
-                self._queue.refuse(refused_as("room_not_found", "The room does not exist any more.")["error"])
+                error = refused_as("room_not_found", "This room does not exist.")["error"]
+                self._queue.refuse(error)
+                if not self._has_left and code in ("gone", "room_not_found"):
+                    self._emit("error", error)
         self._emit("connection", state)
 
 

@@ -400,17 +400,17 @@ class _ByText(Watched):
 class WatchedList(_ByText):
     """A board, or the open rooms."""
 
-    def __init__(self, path: str, field: str, read: Read, clock: Clock, on_list: Callable[[Any], None], most: int = 0) -> None:
+    def __init__(self, path: str, field: str, read: Read, clock: Clock, on_list: Callable[[Fields], None], most: int = 0) -> None:
         super().__init__(path, read, clock)
         self._field = field
         self._on_list = on_list
         self._most = most
 
     def text_of(self, message: Fields) -> Optional[str]:
-        return compact(message[self._field]) if self._field in message else None
+        return compact([message[self._field], message.get("season")]) if self._field in message else None
 
     def show(self, message: Fields) -> None:
-        self._on_list(message[self._field])
+        self._on_list(message)
 
     def is_short(self, reply: Fields) -> bool:
         return bool(reply.get("nextCursor")) and len(reply[self._field]) < self._most

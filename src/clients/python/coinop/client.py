@@ -180,14 +180,16 @@ class Client(Calls):
 
         return self._follow(WatchedAccount(read, self._identity.credential, self._clock, _guard(on_account)), on_state)
 
-    def watch_board(self, game: str, on_top: Callable[[Any], None], *, on_state: Optional[Callable[[Any], None]] = None) -> Watch:
-        """Calls back with the ten best scores of a game, at once and after changes."""
+    def watch_board(self, game: str, on_top: Callable[[Any, Any], None], *, on_state: Optional[Callable[[Any], None]] = None) -> Watch:
+        """Calls back with the ten best scores of a game and its season, or None, at once and after changes."""
 
         async def read(signal: Signal) -> Fields:
             return await self._sender.once(ROUTES["highscores.top"], {"game": game}, {}, signal)
 
-        path = f"/v1/highscores/{component(game)}/live"
-        return self._follow(WatchedList(path, "top", read, self._clock, _guard(on_top)), on_state)
+        def show(board: Fields) -> None:
+            guarded(on_top, board["top"], board.get("season"))
+
+        return self._follow(WatchedList(f"/v1/highscores/{component(game)}/live", "top", read, self._clock, show), on_state)
 
     def watch_lobby(
         self,
@@ -205,7 +207,7 @@ class Client(Calls):
 
         text = "&".join(f"{quote(field)}={component(value)}" for field, value in query.items())
         path = "/v1/lobby/live" + (f"?{text}" if text else "")
-        return self._follow(WatchedList(path, "rooms", read, self._clock, _guard(on_rooms), MOST_LISTED), on_state)
+        return self._follow(WatchedList(path, "rooms", read, self._clock, lambda list: guarded(on_rooms, list["rooms"]), MOST_LISTED), on_state)
 
     def _follow(self, watched: Watched, on_state: Optional[Callable[[Any], None]] = None) -> Watch:
         watch = Watch(watched, self._transport, self._sender.base, self._clock, self._sockets, _guard(on_state))
