@@ -56,7 +56,7 @@ export async function missingAccount(id: string, probe: Probe): Promise<Finding 
 
 /** @param target the account that lists the lost account among the guests that moved into it */
 export function lostAccount(id: string, target?: string): Finding {
-  const text = 'Other keys name it, but its fields and its standing are lost.';
+  const text = 'Other keys name the account, but its fields and its standing are lost.';
   // The lost record of a moved guest had only the id of the account that the guest moved into, so it can be written again.
   const commands: Command[] = target === undefined ? [] : [['SET', standingKey(id), `>${target}`]];
   return { kind: 'lost_account', subject: `account ${id}`, text, commands };

@@ -11,7 +11,8 @@ local state, _, generation = standing_of(standing)
 if state == 'moving' then return {'moving'} end
 if state == 'moved' or state == 'deleted' then return {'closed'} end
 local tag = string.match(standing, '^{.-}')
--- The sign-in may have been removed since the service found the account with it, or since one of its sessions claimed a pairing.
+-- The sign-in may have been removed after the service found the account by this sign-in, or after a session of the sign-in claimed a
+-- pairing.
 if provider ~= '' then
   if not use_sign_in(tag, sign_in, provider) then return {'closed'} end
 elseif sign_in ~= '' and not has_sign_in(tag, sign_in) then return {'closed'} end

@@ -1,5 +1,5 @@
--- Notes that the caller's session was used, and when it ends, which is later after its token was renewed. Adds a session that the list
--- lacks.
+-- Notes that the caller's session was used, and the session's end. A renewal of the token moves the end to a later time. Adds a session
+-- that the list lacks.
 -- KEYS sessions
 -- ARGV id, kind, created_at, at, ends_at, user_agent, rest_ms, life_seconds
 -- Prologue check-caller.lua: generation

@@ -9,7 +9,7 @@ import { defineFormat, mark, optional, rest, someDigits, whole, word } from '../
  */
 export const standingFormats = {
   moved: defineFormat('moved', '><target>', { target: rest }),
-  /** The account was deleted. While it is being erased, its old record follows. */
+  /** The account was deleted. While the account is being erased, its old record follows. */
   tombstone: defineFormat('tombstone', '=<at>[\n<behind>]', { at: whole, behind: optional(rest) }),
   /** The account is a guest that moves into the account `target`. Nothing may write to the guest until the move is done or taken back. */
   frozen: defineFormat('frozen', '~<moveId> <target> <store> <day>\n<behind>', {

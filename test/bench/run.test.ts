@@ -67,7 +67,7 @@ test('a run fails when the audit of all data at its end finds drift', async () =
     redis.disconnect();
   }
   const { code, stdout } = await running;
-  expect(stdout).toContain('! audit of all data: account nobody: Other keys name it, but its fields and its standing are lost.');
+  expect(stdout).toContain('! audit of all data: account nobody: Other keys name the account, but its fields and its standing are lost.');
   expect(code).toBe(1);
 });
 

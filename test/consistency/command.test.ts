@@ -93,7 +93,7 @@ test('a replica is audited once it has the data of its primary', async () => {
   await expect.poll(() => other.info('replication')).toContain('master_link_status:up');
   const linked = await run([], { REDIS_URL: replica.url });
   expect(linked.code).toBe(1);
-  expect(linked.out).toContain('account nobody: Other keys name it, but its fields and its standing are lost. (lost_account)');
+  expect(linked.out).toContain('account nobody: Other keys name the account, but its fields and its standing are lost. (lost_account)');
   for (const each of [client, other]) each.disconnect();
   await replica.stop();
   await primary.stop();

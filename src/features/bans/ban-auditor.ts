@@ -32,7 +32,7 @@ async function checkIsQueued(id: string, probe: Probe): Promise<Finding[]> {
 
 /**
  * Says what is wrong with a member of the queue of bans. A member that is due soon need not be banned, because its ban may be about to
- * begin, or may have just ended. A member that is due later must be banned, because it is due at the end of its ban.
+ * begin, or may have just ended. An account that is due later must be banned, because it is due at the end of its ban.
  */
 async function wrongOf({ key, entry, member }: Queued, probe: Probe): Promise<string | undefined> {
   const [dueAt, standing] = await Promise.all([probe.ask('ZSCORE', key, entry), standingIn(member, probe)]);

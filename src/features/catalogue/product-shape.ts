@@ -16,7 +16,7 @@ export const ProductId = Sku.meta({ description: 'Identifier of a product in the
 export const Product = z
   .object({
     productId: ProductId,
-    coins: Coins.meta({ description: 'Coins that one unit gives, 1 to 1,000,000.', example: 500 }),
+    coins: Coins.meta({ description: 'The coins that one unit of the product gives, 1 to 1,000,000.', example: 500 }),
     name: z.string().min(1).max(80).optional().meta({ description: 'The name that people see.' }),
     stores: z
       .object(Object.fromEntries(STORE_NAMES.map((name) => [name, Sku.optional()])) as { [Name in StoreName]: z.ZodOptional<typeof Sku> })

@@ -107,8 +107,8 @@ class GuestsCheck {
       this.#find('guest_balance', `The account's guest ${id} moved, but still has ${last.balance} coins.`);
     if (last?.letter === entryLetters.merge && last.key === MERGE_KEY + this.#id) this.#takenOut.set(id, -last.coins);
     if (!isFiled) return;
-    // `file_guest` of ledger.lua does the same: it never lets the time fall from entry to entry, and of several equal operations with one
-    // idempotency key it files the first.
+    // `file_guest` of ledger.lua does the same: the times of filed entries never fall, and of several equal operations with one idempotency
+    // key the first is filed.
     let newest = 0;
     for (const entry of entries) {
       newest = Math.max(newest, entry.at);

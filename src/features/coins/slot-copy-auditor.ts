@@ -8,8 +8,8 @@ import { KEY_SECRET } from './secret-keys.ts';
 import { otherSecret } from './replaced-secret-check.ts';
 
 /**
- * If this many slots have the same copy and it differs from the secret, it is certain before the audit ends that the secret itself was
- * changed.
+ * If this many slots have the same copy, which differs from the secret, it is already certain before the audit ends that the secret itself
+ * was changed.
  */
 const CERTAIN = 1000;
 

@@ -7,8 +7,8 @@
 -- Answers taken(coins, balance after, coins granted, account that was granted them) replayed(coins then, balance now, coins granted, account) none deleted(time) moving moved(account that it moved into) other_data
 --
 -- The grant may be in the ledger of a guest that moved in since. The idempotency key of the entry names the ledger of the grant
--- (take-back-key.ts), so the account gives back what it and its guests got, each grant once. An entry of 0 coins is written too: whoever has
--- spent everything gives nothing back later either.
+-- (take-back-key.ts). So the account gives back its own grants and the grants of its guests, each grant once. An entry of 0 coins is
+-- written too: whoever has spent everything gives nothing back later either.
 if not is_data_of(secret) then return {'other_data'} end
 local state, detail, _, moved_in = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end

@@ -128,7 +128,7 @@ export const deleteAccount = endpoint({
 interface Proof {
   /** Finds the account, and the id of the sign-in that leads to it. For a guest, this id is the account's own id. */
   readonly find: () => Promise<{ readonly accountId: string; readonly signInId: string }>;
-  /** Whether this user owns the account that the first call named, or owned it until it was deleted. */
+  /** Whether this user owns the account that the first call named, or owned the account until the account was deleted. */
   readonly owns: (accountId: string, signInId: string) => Promise<boolean>;
   /** Whether a `confirm` is given even if the account does not exist. */
   readonly takesUnknown: boolean;

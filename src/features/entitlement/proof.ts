@@ -4,8 +4,8 @@ import { LruCache } from '../../server/lru-cache.ts';
 import type { ProofKeys } from './proof-keys.ts';
 
 /**
- * The header `typ` of a proof. Verifiers compare it, so that they do not take another JWT for a proof, or a proof for another JWT (RFC
- * 8725, section 3.11).
+ * The header `typ` of a proof. Verifiers compare the type, so that they do not take another JWT for a proof, or a proof for another JWT
+ * (RFC 8725, section 3.11).
  */
 export const PROOF_TYPE = 'entitlement+jwt';
 

@@ -50,8 +50,8 @@ end
 local target_seq, target_balance = tail(ledger)
 local refusal
 -- The account accepted this guest in an earlier move, but Redis then lost the freeze of the guest, so a client could use the guest again.
--- If it moved again, the coins that it has earned since would be lost, and the coins that it brought would count twice. So the guest is
--- refused. The audit reports it as half_move.
+-- If the guest moved again, the coins that it has earned since its move would be lost, and the coins that it brought would count twice. So
+-- the guest is refused. The audit reports it as half_move.
 if has_line then refusal = 'not_a_guest'
 elseif account_state == 'deleted' then refusal = 'account_deleted'
 elseif account_state == 'banned' then refusal = 'account_banned'

@@ -64,7 +64,7 @@ export class MoveJournal {
 
   /**
    * Begins a move and finishes it. If the process dies or the request times out, another request or the queue finishes the move. If the
-   * client then repeats its sign-in, it finds that the guest has moved.
+   * client then repeats its sign-in, the sign-in finds that the guest has moved.
    * @param signInId for an account that is merged: its sign-in whose token the request has
    * @throws Refusal `store_unavailable` while the ledgers are being upgraded
    */

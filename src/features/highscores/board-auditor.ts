@@ -121,7 +121,7 @@ async function withoutPlayer(id: string, game: string, probe: Probe): Promise<Fi
     return {
       kind: 'lost_board',
       subject: `board ${game}`,
-      text: 'The sets of boards of some accounts name it, but it has no entries.',
+      text: 'The sets of boards of some accounts name the board, but the board has no entries.',
       commands,
     };
   const text = `The account's set of boards names the board ${game}, but the board has no entry of it.`;

@@ -147,8 +147,8 @@ export class BoardCache {
   read(game: string, order: ScoreOrder, ask: () => Promise<readonly [word: string, ...words: string[]]>): Promise<Encoded> {
     const { board, hearing } = this.#use(game);
     const freshUntil = freshUntilOf(hearing);
-    // Later readers must not get the result of a finished read, because its list may be older than the cached list, and it may be a
-    // failure.
+    // Later readers must not get the result of a finished read, because this result may be a failure, or a list that is older than the
+    // cached list.
     const ended = (): void => {
       if (board.reading === reading) board.reading = undefined;
     };

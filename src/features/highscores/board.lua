@@ -113,7 +113,7 @@ end
 -- The score of an entry that is hidden, or false if the entry is not hidden.
 local function hidden_score(players, entry) return redis.call('HGET', players, hidden_field(entry.player_id)) end
 
--- Hides an entry: lists no longer contain it, and it no longer counts for ranks.
+-- Hides an entry: lists no longer contain the entry, and ranks no longer count it.
 local function hide(scores, players, entry, score)
   redis.call('ZREM', scores, entry.member)
   redis.call('HSET', players, hidden_field(entry.player_id), score)

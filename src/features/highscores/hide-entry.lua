@@ -6,8 +6,8 @@
 -- Answers changed none
 --
 -- On the board of a closed season this does not change who wins. If an entry was visible when the season was closed, it keeps its payout
--- when it is hidden. If it was hidden when the season was closed, it wins nothing when it becomes visible again. An account that is banned
--- when the prizes are paid gets no prize.
+-- when it is hidden. If an entry was hidden when the season was closed, it wins nothing when it becomes visible again. An account that is
+-- banned when the prizes are paid gets no prize.
 local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end
 local hidden = hidden_score(players, entry)

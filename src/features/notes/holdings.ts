@@ -5,7 +5,10 @@ import { notesKey, noteText } from './model.ts';
 
 const Note = z.object({ id: z.string(), at: z.iso.datetime(), by: z.string(), reason: z.string(), text: z.string() }).meta({ id: 'Note' });
 
-/** What operators noted on an account, for other operators. The owner's export leaves it out, as it does the reasons of corrections. */
+/**
+ * What operators noted on an account, for other operators. The owner's export leaves notes out, as it leaves out the reasons of
+ * corrections.
+ */
 export const noteHolding = {
   name: 'notes',
   keys: [

@@ -18,7 +18,7 @@ const loadScript = defineScript({
   library: saveLibrary,
   readOnly: true,
   // If a failover lost a version that a client has read, another version with the same number could be written. A save that is based on the
-  // lost version would then replace it although its client never saw it.
+  // lost version would then replace the new version, although the client never saw the new version.
   durable: true,
 });
 

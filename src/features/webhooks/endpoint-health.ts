@@ -13,8 +13,8 @@ const DOWN = { failures: 64, accounts: 5, forMs: 10_000 };
 const LONGEST_PROBE_WAIT_MS = 5000;
 
 /**
- * Whether an endpoint accepts events at all. While it is down, only single attempts are made to probe it, and all other events stay in the
- * log. So the endpoint is not flooded, and Redis does not fill with accounts that wait.
+ * Whether an endpoint accepts events at all. While the endpoint is down, only single attempts are made to probe it, and all other events
+ * stay in the log. So the endpoint is not flooded, and Redis does not fill with accounts that wait.
  */
 export class EndpointHealth {
   #failures = 0;

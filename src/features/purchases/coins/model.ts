@@ -116,8 +116,8 @@ export function documentOf(found: ReadonlyMap<string, string> | readonly string[
     /** The account that the app named to the store. '' if the app named none. */
     buyer: text('buyer'),
     /**
-     * The id of the account that owns the purchase. If a guest that moved owns it, it is still the guest's id. `-` once the account was
-     * deleted.
+     * The id of the account that owns the purchase. If a guest owns the purchase and has moved, the owner is still the guest's id. `-` once
+     * the account was deleted.
      */
     owner: text('owner'),
     state: text('state') as ProductState,

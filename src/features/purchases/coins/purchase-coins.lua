@@ -2,10 +2,10 @@
 --
 -- The record of a purchase has the store's latest answer (state, quantity, refunded), and sums of the purchase's ledger entries:
 -- grantedUnits and granted (coins) for type topup, returnedUnits and taken (coins) for type refund. `entries` is the number of ledger
--- entries so far. `booking` is the open entry, "<type> <coins> <units>". The sums do not include it yet, but a ledger may already have it.
--- The entry's idempotency key consists of the purchase and the number `entries`, so a repeated booking makes no second entry. Only one
--- entry is open at a time. The open entry is computed from the store's answer and the sums, so repeated or reordered notifications change
--- nothing.
+-- entries so far. `booking` is the open entry, "<type> <coins> <units>". The sums do not include this entry yet, but a ledger may already
+-- have the entry. The entry's idempotency key consists of the purchase and the number `entries`, so a repeated booking makes no second
+-- entry. Only one entry is open at a time. The open entry is computed from the store's answer and the sums, so repeated or reordered
+-- notifications change nothing.
 
 local function whole(number) return string.format('%d', number) end
 

@@ -1,4 +1,5 @@
--- Records the app store's answer about a purchase, and the purchase's owner. Computes the ledger entry that follows from the answer.
+-- Records the app store's answer about a purchase, and the purchase's owner. Then computes which ledger entry the purchase needs after this
+-- answer.
 -- KEYS purchase
 -- ARGV owner_seen (or ''), owner, store, id, package_name, sku, product_id (or ''), unit_coins (or ''), state, quantity, refunded (or ''), order_id, buyer, finished, test, checked_at, act (or '')
 -- Prelude purchase-coins.lua: whole, add, decide, document

@@ -112,8 +112,8 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
 }
 
 /**
- * Removes the purchase's line from an earlier owner's account. The line stays if that account is also the account of the present owner,
- * because an earlier owner moved into it or because it got the purchase back.
+ * Removes the purchase's line from an earlier owner's account. The line stays if that account is also the account of the present owner: an
+ * earlier owner moved into the account, or the account got the purchase back.
  */
 async function dropLine(hash: string, earlier: string, document: PurchaseDocument, { scripts }: ScriptServices): Promise<void> {
   await retryWhileChanged(async () => {

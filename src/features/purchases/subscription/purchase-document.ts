@@ -24,8 +24,8 @@ function documentOf(fields: PurchaseFields) {
   const text = (name: string): string => fields.text(name);
   return {
     /**
-     * The id of the account that owns the purchase. If a guest that moved owns it, it is still the guest's id, and `accountOf` gives the
-     * account into which the guest moved. '' while no account owns the purchase.
+     * The id of the account that owns the purchase. If a guest recorded the purchase and then moved, the owner is still the guest's id, and
+     * `accountOf` gives the account into which the guest moved. '' while no account owns the purchase.
      */
     owner: text('owner'),
     /** Whether an id that the app gave to the store names the owner. No other account can then claim the purchase. */

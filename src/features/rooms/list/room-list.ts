@@ -44,7 +44,7 @@ const RENEWAL_INTERVAL_MS = 4000;
 
 /**
  * The shortest time between two writes into lists after acts that do not change what lists show, in milliseconds. Such an act only shows
- * that somebody is present. If it comes sooner, it is written at the end of this time.
+ * that somebody is present. If the act comes sooner, it is written at the end of this time.
  */
 const TOUCH_INTERVAL_MS = 3000;
 
@@ -171,8 +171,8 @@ export class RoomList {
   }
 
   /**
-   * Writes into lists that somebody has acted in a room, at most once in TOUCH_INTERVAL_MS. If it is the first act of a player whose last
-   * channel has closed, it is written at once (`presenceBegins`), because the room may have left the lists when that channel closed.
+   * Writes into lists that somebody has acted in a room, at most once in TOUCH_INTERVAL_MS. The first act of a player after the player's
+   * last channel has closed is written at once (`presenceBegins`), because the room may have left the lists when that channel closed.
    */
   touched(fields: RoomFields): void {
     if (fields.get('public') !== 'true' || fields.get('phase') !== 'lobby') return;

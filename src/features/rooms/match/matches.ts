@@ -89,8 +89,8 @@ export interface MatchesOptions extends NewRoomServices {
 
 /**
  * A reserved seat of a room that does not exist yet, by the list. The room has to be created with the number of seats and the tags of the
- * reservation. The present call may ask for other settings, because the caller may have reserved the seat in an earlier call, and other
- * callers may already have reserved seats of the same room.
+ * reservation. The settings of the present call do not count, because they may differ. The caller may have reserved the seat in an earlier
+ * call, and other callers may have reserved seats of the same room.
  */
 interface ReservedNew {
   readonly entry: string;
