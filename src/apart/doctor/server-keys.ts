@@ -29,7 +29,7 @@ export async function examineKeys(redis: Redis, config: Config, diagnosis: Diagn
       text: `The paths of operators are open in production (ADMIN_API=on${consoleOf(config) === 'open' ? ', CONSOLE=on' : ''}), and ${
         operating.length === 0 ? 'there is no key for them' : "no operator's key was used for 90 days"
       }.`,
-      cost: 'Nobody needs these keys, and anybody to whom one of them leaks can use it.',
+      cost: 'Nobody needs these paths, and a key that leaks opens them.',
       mend: `ADMIN_API=off${consoleOf(config) === 'open' ? ' and CONSOLE=off' : ''}: npm run admin needs neither`,
     });
   for (const { id, name, scopes, role, createdAt, expiresAt } of valid) {
