@@ -67,7 +67,7 @@ export const dropNote = accountChange({
   verb: 'drop-note',
   words: ['note'],
   operationId: 'dropNoteOfAccount',
-  title: 'Remove',
+  title: 'Remove the note',
   role: 'support',
   summary: 'Removes a note from an account.',
   description: 'The ids are in `notes` of the account. The log keeps the id, and not the text.',

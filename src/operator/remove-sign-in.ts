@@ -11,7 +11,7 @@ export const removeSignIn = accountChange({
   verb: 'remove-sign-in',
   words: ['signIn'],
   operationId: 'removeSignInOfAccount',
-  title: 'Remove',
+  title: 'Remove the sign-in',
   role: 'support',
   summary: 'Removes a sign-in from an account, together with the sessions that it started.',
   description:

@@ -51,7 +51,7 @@ export const endSession = accountChange({
   verb: 'end-session',
   words: ['session'],
   operationId: 'endSessionOfAccount',
-  title: 'End',
+  title: 'End the session',
   role: 'support',
   summary: 'Ends one session of an account at once, on every process.',
   description:

@@ -187,7 +187,7 @@ describe.skipIf(noBrowser)('the console', () => {
       await desk.search(installId);
       await shows(desk.page, 'table', 'Chrome on Linux');
       const id = (await desk.page.locator('tr', { hasText: 'Second' }).locator('.mono').textContent())!;
-      await desk.change(`End the session ${id}`, {}, {}, 'End');
+      await desk.change(`End the session ${id}`, {}, {}, 'End the session');
       expect([await isOpen(first.cookies), await isOpen(second.cookies)]).toEqual([true, false]);
       desk.clicks = 1;
       await desk.change('Sign out everywhere');
@@ -208,7 +208,7 @@ describe.skipIf(noBrowser)('the console', () => {
       const { id } = signIns.find(({ provider }: { provider: string }) => provider === 'apple');
       await desk.search(body.accountId);
       await shows(desk.page, 'table', 'apple');
-      await desk.change(`Remove the sign-in ${id} (apple)`, {}, {}, 'Remove');
+      await desk.change(`Remove the sign-in ${id} (apple)`, {}, {}, 'Remove the sign-in');
       expect((await shown(body.accountId)).signIns).toMatchObject([{ provider: 'google' }]);
       expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(true);
       expect(desk.clicks).toBe(5);

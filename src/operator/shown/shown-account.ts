@@ -267,7 +267,7 @@ export const listed: Listing<z.output<typeof AccountSummary>> = {
   },
 };
 
-export const looked = (count: number): string => `${count} accounts were looked at.`;
+export const looked = (count: number): string => (count === 1 ? '1 account was looked at.' : `${count} accounts were looked at.`);
 
 export const found: Listing<z.output<typeof FoundAccount>> = {
   title: 'Accounts',

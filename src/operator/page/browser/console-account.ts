@@ -83,7 +83,7 @@ export async function accountView(asked: Asked): Promise<Shown> {
       section(
         'Notes',
         listed(shown.notes, account.notes, {
-          act: ({ id: note }) => changeButton('accounts drop-note', { accountId, note }, asked, `the note ${note}`),
+          act: ({ id: note }) => changeButton('accounts drop-note', { accountId, note }, asked, `the note ${note}`, 'Remove'),
         }),
         row(change('note')),
       ),
@@ -91,7 +91,7 @@ export async function accountView(asked: Asked): Promise<Shown> {
         'Sign-ins',
         listed(shown.signIns, account.signIns, {
           act: ({ id, provider }) =>
-            changeButton('accounts remove-sign-in', { accountId, signIn: id }, asked, `the sign-in ${id} (${provider})`),
+            changeButton('accounts remove-sign-in', { accountId, signIn: id }, asked, `the sign-in ${id} (${provider})`, 'Remove'),
         }),
       ),
       section('Sessions', sessions(account, asked), row(change('sign-out'))),
@@ -122,7 +122,7 @@ function sessions({ accountId, sessions: { listed: open, signOutsEverywhere } }:
     'div',
     {},
     listed(shown.sessions, named, {
-      act: ({ id }) => changeButton('accounts end-session', { accountId, session: id }, asked, `the session ${id}`),
+      act: ({ id }) => changeButton('accounts end-session', { accountId, session: id }, asked, `the session ${id}`, 'End'),
     }),
     make('p', { className: 'hint', textContent: shown.signedOut(signOutsEverywhere) }),
   );

@@ -71,7 +71,7 @@ export async function boardView(asked: Asked): Promise<Shown> {
     parts: [
       section(
         archive !== '' ? `Archive ${archive}` : board.season === undefined ? 'All time' : `Season ${board.season.id ?? board.season}`,
-        make('p', { className: 'hint', textContent: `${coins(board.count)} entries` }),
+        make('p', { className: 'hint', textContent: board.count === 1 ? '1 entry' : `${coins(board.count)} entries` }),
         listed(entries, board.entries, { act: remove }),
         pages,
         isOpen && board.count > 0 ? changeButton('boards reset', { game }, asked) : '',

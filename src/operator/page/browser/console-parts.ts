@@ -168,7 +168,16 @@ export function table(
       : make('th', { scope: 'col', className: isNumber[index] === true ? 'number' : '', textContent: zoned(name.replace('#', '')) }),
   );
   const lines = rows.map((cells) =>
-    make('tr', {}, ...cells.map((cell, index) => make('td', { className: isNumber[index] === true ? 'number' : '' }, cell ?? '–'))),
+    make(
+      'tr',
+      {},
+      ...cells.map((cell = '–', index) => {
+        const made = make('td', { className: isNumber[index] === true ? 'number' : '' }, cell);
+        // A phone shows a row as a list of its cells, each with the name of its column.
+        if (cell !== '–') made.dataset['label'] = zoned((columns[index] ?? '').replace('#', ''));
+        return made;
+      }),
+    ),
   );
   const made = make(
     'div',

@@ -214,7 +214,12 @@ function bar(who: Operator): Node[] {
     history.replaceState(undefined, '', hashOf([]));
     signedOut('You are signed out.');
   });
-  return [form, said, nav, make('p', { className: 'hint' }, make('bdi', { textContent: who.name }), ` (${who.role}) `, zone(), out)];
+  return [
+    form,
+    said,
+    nav,
+    make('p', { className: 'hint row who' }, make('bdi', { textContent: `${who.name} (${who.role})` }), zone(), out),
+  ];
 }
 
 /**
