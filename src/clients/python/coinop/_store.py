@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Protocol, Set, Union
 
@@ -41,16 +40,13 @@ class FileStore:
     def set(self, key: str, value: str) -> None:
         # The folder holds secrets of the player.
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._folder, suffix=".new")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump([key, value], file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, self._path(key))
-        except BaseException:
-            os.unlink(name)
-            raise
+        path = self._path(key)
+        new = path.with_suffix(".new")
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump([key, value], file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
         self._sync()
 
     def remove(self, key: str) -> None:
