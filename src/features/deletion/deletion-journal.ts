@@ -120,28 +120,34 @@ export class DeletionJournal {
 
   /**
    * Erases the data that is left of a deleted account. Two calls may run at the same time.
-   * @param owners the accounts whose seats are freed: the deleted account and, for a guest, the account that it moved into
+   * @param owner for a guest: the account that it moved into, and whether this call erases that account for the last time
    * @returns when the account has to be erased a last time, in milliseconds since 1970; undefined: nothing is left
    */
-  async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {
+  async #erase(accountId: string, owner?: { readonly id: string; readonly isLast: boolean }): Promise<number | undefined> {
     const { scripts, now, metrics, holdings } = this.#options;
     const keys = { standing: standingKey(accountId) };
     const [word, time, movedIn = ''] = await scripts.run(readDeletion, keys, {});
     if (word !== 'left') return undefined;
     const at = Number(time);
     await indexTombstoneOf({ accountId, at }, scripts);
+    // On a Cluster a score, a seat or a purchase may arrive after the account is marked as deleted, if a process checked the account
+    // before.
+    const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);
+    // Guests have no entry of their own in the queue, so the account's last call has to be their last too. The clock is read only once,
+    // because the estimate of Redis's clock may go back between two reads.
+    const isLast = owner?.isLast ?? now() >= lateAt;
     const guests = parseGuests(movedIn).guests.map(({ id }) => id);
+    // The accounts whose seats are freed.
+    const owners = owner === undefined ? [accountId] : [accountId, owner.id];
     const steps = new IndependentSteps();
     // The guests are erased before the account. If a move hands over a score at the same time, this order finds the score either in the
     // guest or in the account, and does not miss it in both.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
-      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => steps.at(this.#eraseGuest(id, accountId, at))));
+      await Promise.all(
+        guests.slice(start, start + GUESTS_AT_ONCE).map((id) => steps.at(this.#eraseGuest(id, { id: accountId, isLast }, at))),
+      );
     for (const { erase } of holdings) if (erase !== undefined) await steps.at(erase({ accountId, owners, guests }, this.#options));
     steps.end();
-    // On a Cluster a score, a seat or a purchase may arrive after the account is marked as deleted, if a process checked the account
-    // before.
-    const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);
-    const isLast = now() >= lateAt;
     const goes = (when: 'goes' | 'goes_last') => keyNames(holdings, now(), ({ whenDeleted }) => whenDeleted === when).join(' ');
     const args = { names: goes('goes'), lastNames: goes('goes_last'), isLast: isLast ? 1 : 0 };
     const [outcome] = await scripts.run(eraseAccount, keys, args);
@@ -150,21 +156,21 @@ export class DeletionJournal {
   }
 
   /** Deletes a guest that moved into a deleted account: marks the guest as deleted, and erases the guest's remaining data. */
-  async #eraseGuest(guestId: string, accountId: string, at: number): Promise<void> {
-    let refusal = await this.#mark(guestId, at, accountId);
+  async #eraseGuest(guestId: string, owner: { readonly id: string; readonly isLast: boolean }, at: number): Promise<void> {
+    let refusal = await this.#mark(guestId, at, owner.id);
     // The guest belonged to another account, which was merged into the deleted account a moment ago. The guest's record still names that
     // other account.
     const state = refusal?.code === 'forbidden' ? await standingOf(guestId, this.#options.scripts) : undefined;
     if (state?.word === 'moved') {
       await settled(state.target, this.#options.scripts);
-      refusal = await this.#mark(guestId, at, accountId);
+      refusal = await this.#mark(guestId, at, owner.id);
     }
     if (refusal?.code === 'forbidden')
       this.#options.log.error(
-        { guestId, accountId },
+        { guestId, accountId: owner.id },
         'a guest of a deleted account has not moved into it, and is not deleted: npm run audit',
       );
-    else await this.#erase(guestId, [guestId, accountId]);
+    else await this.#erase(guestId, owner);
   }
 
   /**

@@ -9,6 +9,7 @@ import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { subscriptionKeys } from '../../../src/features/purchases/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/purchases/core/purchase-ids.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
+import { CLUSTER_QUEUE_TAGS } from '../../../src/redis/slots.ts';
 import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
 import { forFile, freshId } from '../../harness.ts';
@@ -232,4 +233,30 @@ test('tombstones delete accounts that a backup brought back, with guests that ar
   expect(await redis.zscore(TOMBSTONES, stage.accountId)).toBe(String(at));
   await movers.work();
   await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
+});
+
+test('the last erasure of an account is the last of its guests, although the estimate of the clock goes back in it', async () => {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins: 1, key: 'a' });
+  const { accountId } = (await signInToStore(service, freshId('subject'), { installId })).body;
+  const { scripts } = movers.mover();
+  // As on a Cluster, where a deleted account is erased once more after a minute.
+  Object.defineProperty(scripts, 'queueTags', { value: CLUSTER_QUEUE_TAGS });
+  let now = Date.now();
+  const deletions = movers.deletions(scripts, () => now);
+  await deletions.delete(accountId, 'owner');
+  const lastAt = now + 60_000;
+  const standings = () => redis.mget([accountIdOf(installId), accountId].map(standingKey));
+  expect(await standings()).toEqual([expect.stringMatching(/^=\d+\n/), expect.stringMatching(/^=\d+\n/)]);
+  now = lastAt;
+  let reads = 0;
+  scripts.around = async (script, run) => {
+    const answer = await run();
+    if (script === 'deletion/read-deletion' && ++reads === 2) now = lastAt - 1;
+    if (script === 'deletion/erase-account') now = lastAt + 1;
+    return answer;
+  };
+  expect(await deletions.work(accountId)).toBe(undefined);
+  expect(await standings()).toEqual([expect.stringMatching(/^=\d+$/), expect.stringMatching(/^=\d+$/)]);
+  await redis.del(await redis.keys('{deletions:due:*'));
 });

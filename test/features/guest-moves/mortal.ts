@@ -79,8 +79,8 @@ export class Movers implements Disposable {
     return { scripts, moves };
   }
 
-  deletions(scripts: CallerScripts = this.mover().scripts): DeletionJournal {
-    return new DeletionJournal({ ...this.#partsWith(scripts), metrics: { accountDeleted() {} } });
+  deletions(scripts: CallerScripts = this.mover().scripts, now = Date.now): DeletionJournal {
+    return new DeletionJournal({ ...this.#partsWith(scripts), now, metrics: { accountDeleted() {} } });
   }
 
   #partsWith(scripts: CallerScripts) {
