@@ -17,7 +17,7 @@ const player = (name: string): string => fileURLToPath(new URL(`players/${name}`
 
 /** How often a process of a player is killed, and the service with its Redis. */
 const KILLS = 12;
-const CREDITS = 400;
+const CREDITS = 2000;
 const MOVES = 1000;
 
 /** A program of a player. It is killed and started again until it has come to its end. */
@@ -78,7 +78,7 @@ export async function proveCoins(stand: Stand): Promise<void> {
     } else if (kills % 4 === 2) await place.killRedis();
   }
   for (const code of await ended) figures.exactly('exit code of a player', code, 0);
-  figures.report('processes of players killed', kills * running.length);
+  figures.needs('processes of players killed', kills * running.length, 12);
   figures.report('services killed', outages);
   for (const { language, program } of running) {
     const client = coinop({ url: place.url(), store: null, installId: program.output.trim() });

@@ -18,6 +18,9 @@ const WALL_MS = 1_767_225_600_000;
 /** Events that a client may give in another number: only the awaited ones count. */
 const LAX = ['state', 'connection'];
 
+/** Steps that tell neither the client nor the server anything at once. */
+const PASSIVE = ['result', 'event', 'who', 'shown', 'request', 'socket', 'frame', 'closed', 'pass', 'stored'];
+
 /** Plays cases, one after the other, with one process of a client where no case kills it. */
 export class Player {
   readonly #language: Language;
@@ -31,6 +34,8 @@ export class Player {
   #names: Names = new Map();
   #store = new Map<string, string>();
   #results = new Map<string, { value: unknown; at: number }>();
+  /** The report of the client at rest. Undefined: something was done since, so that it may be busy. */
+  #rest: Report | undefined;
   #events: ClientEvent[] = [];
 
   constructor(language: Language) {
@@ -73,10 +78,13 @@ export class Player {
   }
 
   async #start(options: Options): Promise<void> {
+    this.#rest = undefined;
     this.#server.reset();
     this.#results = new Map();
-    this.#client ??= this.#spare ?? this.#process();
-    this.#spare = undefined;
+    if (!this.#client) {
+      this.#client = this.#spare ?? this.#process();
+      this.#spare = this.#process();
+    }
     this.#client.onEvent = (event, of, value) => void this.#events.push({ event, of, value, at: this.#now, isClaimed: false });
     this.#client.onStored = (key, value) => void (value === null ? this.#store.delete(key) : this.#store.set(key, value));
     const { wallMs = WALL_MS, storage = 'works', ...more } = options;
@@ -86,12 +94,13 @@ export class Player {
 
   /** Waits until the client has done all that it can do without an answer, a message or time. */
   async #settle(): Promise<Report> {
+    if (this.#rest) return this.#rest;
     const until = Date.now() + HANGS_MS;
     for (;;) {
       const report = await this.#client!.ask<Report>({ do: 'settle' });
       const { counts } = this.#server;
       const differing = (Object.keys(counts) as (keyof typeof counts)[]).filter((name) => counts[name] !== report[name]);
-      if (differing.length === 0) return report;
+      if (differing.length === 0) return (this.#rest = report);
       if (Date.now() > until) throw new Error(`The driver counts ${JSON.stringify(report)}, the server ${JSON.stringify(counts)}`);
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
@@ -117,6 +126,7 @@ export class Player {
   }
 
   async #advance(to: number): Promise<void> {
+    this.#rest = undefined;
     this.#now = Math.max(this.#now, to);
     await this.#client!.ask({ do: 'advance', to: this.#now });
   }
@@ -169,6 +179,8 @@ export class Player {
   }
 
   async #step(step: Step): Promise<void> {
+    // Other steps only look, or do something once what they await has come.
+    if (!PASSIVE.some((verb) => verb in step)) this.#rest = undefined;
     if ('call' in step) {
       const { call, input = {}, timeoutMs, as = call } = step;
       this.#send({ do: 'call', call, input, timeoutMs, as }, as);
@@ -237,7 +249,6 @@ export class Player {
       const times = [...this.#store.values()].filter((value) => value.includes(text)).length;
       if (times !== step.times) throw new Error(`${times} values contain ${text}: ${JSON.stringify(Object.fromEntries(this.#store))}`);
     } else if ('kill' in step) {
-      this.#spare ??= this.#process();
       await this.#client!.kill();
       this.#client = undefined;
     } else if ('start' in step) await this.#start(step.start);
@@ -270,6 +281,7 @@ export class Player {
     const seen = await this.#until(() => this.#server.requests.find((each) => !each.isClaimed && each.line === line), step.after);
     seen.isClaimed = true;
     seen.as = step.as ?? step.request;
+    this.#rest = undefined;
     if (step.body !== undefined) this.#fits(JSON.parse(seen.body), step.body);
     for (const [name, pattern] of Object.entries(step.headers ?? {})) this.#fits(seen.headers[name] ?? null, pattern);
     if (step.cut) cut(seen, step.cut);
@@ -283,6 +295,7 @@ export class Player {
     const path = filled(step.socket, this.#names);
     const seen = await this.#until(() => this.#server.sockets.find((each) => !each.isClaimed && each.path === path), step.after);
     seen.isClaimed = true;
+    this.#rest = undefined;
     // A later socket of the same name takes its place.
     for (const other of this.#server.sockets) if (other.as === (step.as ?? 'socket')) other.as = undefined;
     seen.as = step.as ?? 'socket';
