@@ -23,22 +23,22 @@ const MOVES = 1000;
 /** A program of a player. It is killed and started again until it has come to its end. */
 class Program {
   readonly #command: readonly string[];
-  readonly #environment: NodeJS.ProcessEnv;
+  readonly #settings: Readonly<Record<string, string>>;
   #child: ChildProcess;
   output = '';
   readonly ended: Promise<number>;
   #end!: (code: number) => void;
 
-  constructor(command: readonly string[], environment: NodeJS.ProcessEnv = childEnvironment({})) {
+  constructor(command: readonly string[], settings: Readonly<Record<string, string>> = {}) {
     this.#command = command;
-    this.#environment = environment;
+    this.#settings = settings;
     this.ended = new Promise((resolve) => (this.#end = resolve));
     this.#child = this.#start();
   }
 
   #start(): ChildProcess {
     const [program, ...words] = this.#command;
-    const child = spawn(program!, words, { env: this.#environment, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(program!, words, { env: childEnvironment(this.#settings), stdio: ['ignore', 'pipe', 'inherit'] });
     child.stdout!.on('data', (data) => (this.output += data));
     child.once('exit', (code) => code !== null && this.#end(code));
     return child;
@@ -162,8 +162,8 @@ export async function proveReadme(stand: Stand): Promise<void> {
     writeFileSync(path, code!.replaceAll('http://127.0.0.1:3000', place.url()));
     return path;
   });
-  const environment = childEnvironment({ PYTHONPATH: join(project, 'src/clients/python'), MYPYPATH: join(project, 'src/clients/python') });
-  const run = (...words: string[]) => spawnSync(words[0]!, words.slice(1), { cwd: folder, env: environment, encoding: 'utf8' });
+  const paths = { PYTHONPATH: join(project, 'src/clients/python'), MYPYPATH: join(project, 'src/clients/python') };
+  const run = (...words: string[]) => spawnSync(words[0]!, words.slice(1), { cwd: folder, env: childEnvironment(paths), encoding: 'utf8' });
   for (const path of samples) {
     const checked = run('mypy', '--strict', '--cache-dir', join(folder, 'mypy'), path);
     if (checked.status !== 0) console.log(checked.stdout);
@@ -179,7 +179,7 @@ export async function proveReadme(stand: Stand): Promise<void> {
   );
   await tab.click('#open');
   await tab.waitForFunction(`document.getElementById('room').textContent.length === 5`);
-  const bot = new Program(['python3', samples.at(-1)!, place.url(), (await tab.textContent('#room'))!], environment);
+  const bot = new Program(['python3', samples.at(-1)!, place.url(), (await tab.textContent('#room'))!], paths);
   closing.push(() => bot.stop());
   const said = async (): Promise<string> => (await tab.textContent('#said')) ?? '';
   const isOver = async (): Promise<boolean> => /has won|A draw/.test(await said());
