@@ -1358,7 +1358,7 @@ class RoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """Takes a seat in the lobby. The same caller joining again, in any phase, gets the same seat."""
+        """Takes a seat in the lobby. A caller who joins again, in any phase, gets the same seat."""
         given: Dict[str, Any] = {"code": code, **_given({"name": name})}
         return cast("Union[SeatedReply, Failure]", await self._call("rooms.join", given, timeout_ms, signal))
 
@@ -1369,7 +1369,7 @@ class RoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """Gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room."""
+        """Gives up the seat, in any phase. If the host leaves, the player who has been seated longest becomes the host. When the last player leaves, the room ends."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", await self._call("rooms.leave", given, timeout_ms, signal))
 
@@ -1402,7 +1402,7 @@ class RoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host moves the room from lobby to playing. Repeating it is 200."""
+        """The host moves the room from lobby to playing. A repeated call is answered with 200."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", await self._call("rooms.start", given, timeout_ms, signal))
 
@@ -1413,7 +1413,7 @@ class RoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host ends the room, in any phase. Repeating it is 200."""
+        """The host ends the room, in any phase. A repeated call is answered with 200."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", await self._call("rooms.end", given, timeout_ms, signal))
 
@@ -1425,7 +1425,7 @@ class RoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host removes another player, who cannot join again."""
+        """The host removes another player, who then cannot join again."""
         given: Dict[str, Any] = {"code": code, "playerId": player_id}
         return cast("Union[SeatedReply, Failure]", await self._call("rooms.kick", given, timeout_ms, signal))
 
@@ -1448,7 +1448,7 @@ class RoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host lets the room refuse new players."""
+        """The host locks the room, which then refuses new players."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", await self._call("rooms.lock", given, timeout_ms, signal))
 
@@ -1459,7 +1459,7 @@ class RoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host lets the room take new players again."""
+        """The host unlocks the room, which then accepts new players again."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", await self._call("rooms.unlock", given, timeout_ms, signal))
 
@@ -1518,7 +1518,7 @@ class RoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host gives players private parts that only they see, such as a hand of cards."""
+        """The host gives players private parts, such as a hand of cards. No player sees the part of another."""
         given: Dict[str, Any] = {"code": code, "seats": seats, **_given({"state": state, "merge": merge, "ifStateSeq": if_state_seq})}
         return cast("Union[SeatedReply, Failure]", await self._call("rooms.private", given, timeout_ms, signal))
 
@@ -1598,7 +1598,7 @@ class TrialCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[Trial, Failure]:
-        """The state of a trial. The call starts no trial."""
+        """The state of a trial. The call does not start a trial."""
         given: Dict[str, Any] = {**_given({"deviceId": device_id})}
         return cast("Union[Trial, Failure]", await self._call("trial.current", given, timeout_ms, signal))
 
@@ -1693,7 +1693,7 @@ class StoreCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SignInWithStoreReply, Failure]:
-        """Signs in with Google, Apple or another OpenID provider; the first sign-in creates the account."""
+        """Signs in with Google, Apple or another OpenID provider. The first sign-in creates the account."""
         given: Dict[str, Any] = {"token": token, **_given({"nonce": nonce, "move": move})}
         return cast("Union[SignInWithStoreReply, Failure]", await self._call("store.provision", given, timeout_ms, signal))
 
@@ -2191,7 +2191,7 @@ class PlainRoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """Takes a seat in the lobby. The same caller joining again, in any phase, gets the same seat."""
+        """Takes a seat in the lobby. A caller who joins again, in any phase, gets the same seat."""
         given: Dict[str, Any] = {"code": code, **_given({"name": name})}
         return cast("Union[SeatedReply, Failure]", self._call("rooms.join", given, timeout_ms, signal))
 
@@ -2202,7 +2202,7 @@ class PlainRoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """Gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room."""
+        """Gives up the seat, in any phase. If the host leaves, the player who has been seated longest becomes the host. When the last player leaves, the room ends."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", self._call("rooms.leave", given, timeout_ms, signal))
 
@@ -2235,7 +2235,7 @@ class PlainRoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host moves the room from lobby to playing. Repeating it is 200."""
+        """The host moves the room from lobby to playing. A repeated call is answered with 200."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", self._call("rooms.start", given, timeout_ms, signal))
 
@@ -2246,7 +2246,7 @@ class PlainRoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host ends the room, in any phase. Repeating it is 200."""
+        """The host ends the room, in any phase. A repeated call is answered with 200."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", self._call("rooms.end", given, timeout_ms, signal))
 
@@ -2258,7 +2258,7 @@ class PlainRoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host removes another player, who cannot join again."""
+        """The host removes another player, who then cannot join again."""
         given: Dict[str, Any] = {"code": code, "playerId": player_id}
         return cast("Union[SeatedReply, Failure]", self._call("rooms.kick", given, timeout_ms, signal))
 
@@ -2281,7 +2281,7 @@ class PlainRoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host lets the room refuse new players."""
+        """The host locks the room, which then refuses new players."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", self._call("rooms.lock", given, timeout_ms, signal))
 
@@ -2292,7 +2292,7 @@ class PlainRoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host lets the room take new players again."""
+        """The host unlocks the room, which then accepts new players again."""
         given: Dict[str, Any] = {"code": code}
         return cast("Union[SeatedReply, Failure]", self._call("rooms.unlock", given, timeout_ms, signal))
 
@@ -2351,7 +2351,7 @@ class PlainRoomsCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SeatedReply, Failure]:
-        """The host gives players private parts that only they see, such as a hand of cards."""
+        """The host gives players private parts, such as a hand of cards. No player sees the part of another."""
         given: Dict[str, Any] = {"code": code, "seats": seats, **_given({"state": state, "merge": merge, "ifStateSeq": if_state_seq})}
         return cast("Union[SeatedReply, Failure]", self._call("rooms.private", given, timeout_ms, signal))
 
@@ -2431,7 +2431,7 @@ class PlainTrialCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[Trial, Failure]:
-        """The state of a trial. The call starts no trial."""
+        """The state of a trial. The call does not start a trial."""
         given: Dict[str, Any] = {**_given({"deviceId": device_id})}
         return cast("Union[Trial, Failure]", self._call("trial.current", given, timeout_ms, signal))
 
@@ -2526,7 +2526,7 @@ class PlainStoreCalls:
         timeout_ms: Optional[float] = None,
         signal: Optional[Signal] = None,
     ) -> Union[SignInWithStoreReply, Failure]:
-        """Signs in with Google, Apple or another OpenID provider; the first sign-in creates the account."""
+        """Signs in with Google, Apple or another OpenID provider. The first sign-in creates the account."""
         given: Dict[str, Any] = {"token": token, **_given({"nonce": nonce, "move": move})}
         return cast("Union[SignInWithStoreReply, Failure]", self._call("store.provision", given, timeout_ms, signal))
 
