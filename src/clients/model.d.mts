@@ -1,2 +1,12 @@
+/** What the generator of a language writes out. */
+export interface Model {
+  version: string;
+  calls: unknown[];
+  types: unknown[];
+}
+
+/** @param document the OpenAPI document. Default: as it is committed */
+export function model(document?: unknown): Model;
+
 /** The endpoints of the OpenAPI document that no call reaches, although they are for players. */
 export function missing(): string[];

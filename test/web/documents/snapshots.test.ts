@@ -1,10 +1,13 @@
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { model } from '../../../src/clients/model.mjs';
+import * as python from '../../../src/clients/python/generate.mjs';
 import { forFile, start } from '../../harness.ts';
 import { jsonText } from './json-text.ts';
 
 /**
- * `openapi.json` and `asyncapi.json` beside this file are the documents as the service sends them. A change of the API shows
- * in review as a change of these files. To update them after an intended change:
+ * `openapi.json` and `asyncapi.json` beside this file are the documents as the service sends them. The calls of the clients in other languages
+ * are made from the first. A change of the API shows in review as a change of these files. To update them after an intended change:
  *
  *     npm run test:one -- test/web/documents/snapshots.test.ts --update
  */
@@ -16,3 +19,12 @@ test.each(['openapi.json', 'asyncapi.json'])('%s is served as committed', async 
   const { body } = await service.get(`/${name}`);
   await expect(`${jsonText(body)}\n`).toMatchFileSnapshot(name);
 });
+
+test.each(Object.entries({ python }))(
+  'the calls of the client in %s are made from the present document',
+  async (language, { file, generated }) => {
+    const { body } = await service.get('/openapi.json');
+    const path = fileURLToPath(new URL(`../../../src/clients/${language}/${file}`, import.meta.url));
+    await expect(generated(model(body))).toMatchFileSnapshot(path);
+  },
+);
