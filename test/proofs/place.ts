@@ -29,6 +29,8 @@ const COMMON = {
   SOCKETS_PER_ADDRESS: '100000',
 };
 
+/** The most time that the last commands of a dead primary are on their way to its replicas. */
+const ARRIVING_MS = 100;
 /** A failover takes some 4 s. */
 const STARTING_MS = 15_000;
 const READ_TRIES = 10;
@@ -48,6 +50,11 @@ export class Place implements Served {
   #more: Readonly<Record<string, string>> = {};
   #output = '';
   #url = '';
+  /**
+   * After a failover: the bytes of replicated commands that another replica had, and that the new primary lacked. REDIS_WAIT_REPLICAS=1 does
+   * not protect these: either of two replicas may have confirmed, and either may take over.
+   */
+  lostBytes: number | undefined;
   #isStopped = false;
 
   static async open(options: PlaceOptions, { folder, history, closing }: Pick<Stand, 'folder' | 'history' | 'closing'>): Promise<Place> {
@@ -159,8 +166,14 @@ export class Place implements Served {
 
   /** SIGKILL for a primary. Resolves once a replica has taken over. */
   async failOver(target: TestNode): Promise<TestNode> {
+    await this.cluster!.look();
+    const replicas = this.cluster!.nodes.filter(({ primary }) => primary === target);
     await this.cluster!.kill(target);
+    // A dead primary sends nothing any more, so the offsets of its replicas say how much of its data each of them has.
+    await pause(ARRIVING_MS);
+    const offsets = new Map(await Promise.all(replicas.map(async (replica) => [replica, await offsetOf(replica)] as const)));
     const heir = await this.cluster!.untilFailedOver(target);
+    this.lostBytes = Math.max(...offsets.values()) - (offsets.get(heir) ?? 0);
     this.#owners.clear();
     return heir;
   }
@@ -211,6 +224,11 @@ export class Place implements Served {
       }
     }
   }
+}
+
+async function offsetOf(replica: TestNode): Promise<number> {
+  const about = String(await repeated(() => replica.call('INFO', 'replication')));
+  return Number(/^slave_repl_offset:(\d+)/m.exec(about)![1]);
 }
 
 export const anyOf = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(Math.random() * items.length)];

@@ -145,6 +145,7 @@ async function proveScenario(row: Scenario, stand: Stand): Promise<void> {
     const counts = await row.fault(stage).finally(() => (isFaultOver = true));
     history.note({ counts });
     for (const [what, count] of Object.entries(counts)) figures.needs(what, count);
+    if (place.lostBytes !== undefined) figures.report('bytes that another replica had and the new primary lacked', place.lostBytes);
   }
   await sending;
   history.event('the load has ended');
