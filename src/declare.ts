@@ -20,7 +20,7 @@ import type { ActCounts } from './features/rooms/act-counts.ts';
 import type { Matches } from './features/rooms/match/matches.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { FirstPages } from './features/rooms/list/first-pages.ts';
-import type { RoomList } from './features/rooms/list/room-list.ts';
+import type { ListWriter } from './features/rooms/list/list-writer.ts';
 import type { RoomActs } from './features/rooms/room-acts.ts';
 import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
 import type { Hooks } from './features/webhooks/hooks.ts';
@@ -80,7 +80,7 @@ export interface Services {
   readonly watchingCallers: WatchingCallers;
   readonly presence: Presence;
   readonly roomActs: RoomActs;
-  readonly roomList: RoomList;
+  readonly listWriter: ListWriter;
   readonly firstPages: FirstPages;
   readonly matches: Matches;
   readonly seatBudgets: SeatBudgets;

@@ -4,7 +4,7 @@ import { SettingError, type Config } from './config.ts';
 import { keySecretKind } from './features/coins/secret-keys.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import { openConnections, type RedisConnections } from './redis/redis-connections.ts';
-import { DataGuard } from './redis/data-guard.ts';
+import { DataGuard } from './redis/data/data-guard.ts';
 import { RedisClock } from './redis/redis-clock.ts';
 import { neededRights } from './serving/needed-rights.ts';
 import type { ScriptLink } from './redis/script-link.ts';

@@ -6,7 +6,7 @@ import type { Upgrade } from './redis/upgrade.ts';
  * it serves coin operations. It serves everything else during a step. So code that reads data which a step changes must read both the old
  * and the new layout until the step is done.
  *
- * A release that changes the data layout of an earlier release raises `DATA_VERSION` (`redis/data-version.ts`, `ledger.lua`) and adds `{
+ * A release that changes the data layout of an earlier release raises `DATA_VERSION` (`redis/data/data-version.ts`, `ledger.lua`) and adds `{
  * from, run }` here. The file with `run` is in the feature whose keys it changes. A layout needs no step before a release has written it.
  */
 export const upgrades: readonly Upgrade[] = [

@@ -15,7 +15,7 @@ import { parseSessionKeys, type SessionKey } from '../src/config.ts';
 import { JSON_MEDIA_TYPE } from '../src/web/documents/operation.ts';
 import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
-import type { DataMemory } from '../src/redis/known-data.ts';
+import type { DataMemory } from '../src/redis/data/known-data.ts';
 import { GoogleStore } from '../src/stores/google/google-store.ts';
 import type { GoogleSettings } from '../src/stores/google/settings.ts';
 import type { AppStore, StoreOptions } from '../src/stores/store.ts';

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { DATA_VERSION } from '../src/redis/data-version.ts';
+import { DATA_VERSION } from '../src/redis/data/data-version.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -48,7 +48,7 @@ export function makeNextVersion(): { readonly src: string; remove(): void } {
     if (!text.includes(now)) throw new Error(`${file} lacks ${now}`);
     writeFileSync(join(src, file), text.replace(now, next));
   };
-  change('redis/data-version.ts', `DATA_VERSION = ${DATA_VERSION};`, `DATA_VERSION = ${DATA_VERSION + 1};`);
+  change('redis/data/data-version.ts', `DATA_VERSION = ${DATA_VERSION};`, `DATA_VERSION = ${DATA_VERSION + 1};`);
   writeFileSync(join(src, 'upgrades.ts'), UPGRADES);
   return { src, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { GIVEN_NAMES } from '../src/features/names/model.ts';
-import { DATA_ID_KEY } from '../src/redis/data-id.ts';
+import { DATA_ID_KEY } from '../src/redis/data/data-id.ts';
 import type { TestReply, TestService } from './harness.ts';
 import { monitored } from './monitor.ts';
 

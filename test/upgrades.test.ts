@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { KEY_SECRET } from '../src/features/coins/secret-keys.ts';
-import { DATA_VERSION, DATA_VERSION_KEY, OLDEST_DATA_VERSION } from '../src/redis/data-version.ts';
+import { DATA_VERSION, DATA_VERSION_KEY, OLDEST_DATA_VERSION } from '../src/redis/data/data-version.ts';
 import { upgrades } from '../src/upgrades.ts';
 import { balanceOn, Children, creditOn, readinessOf } from './children.ts';
 import { startCluster } from './cluster-nodes.ts';

@@ -18,7 +18,7 @@ import { pairFeed } from '../../src/features/pairing/feed.ts';
 import { ActCounts } from '../../src/features/rooms/act-counts.ts';
 import { roomFeed } from '../../src/features/rooms/feed.ts';
 import { lobbyFeed } from '../../src/features/rooms/list/lobby-feed.ts';
-import { RoomList } from '../../src/features/rooms/list/room-list.ts';
+import { ListWriter } from '../../src/features/rooms/list/list-writer.ts';
 import { RoomActs } from '../../src/features/rooms/room-acts.ts';
 import { SeatBudgets } from '../../src/features/rooms/seat-budgets.ts';
 import type { Subscriptions } from '../../src/redis/subscriber.ts';
@@ -41,7 +41,7 @@ export type DirectServices = Pick<
   | 'wallClock'
   | 'log'
   | 'roomActs'
-  | 'roomList'
+  | 'listWriter'
   | 'actCounts'
   | 'keySecret'
   | 'metrics'
@@ -77,12 +77,12 @@ export const silence: Subscriptions = {
 
 export function directServices(scripts: CallerScripts, keySecret: KeySecret): DirectServices {
   const metrics = new Metrics();
-  const roomList = new UnwrittenRoomList({ scripts, log, now, metrics });
+  const listWriter = new SilentListWriter({ scripts, log, now, metrics });
   const names = new PlayerNames(config, { scripts, subscriber: silence, log });
   const topics = new WatchedTopics({ publish() {}, bytesPerSecond: 0, subscriber: silence, counts: new LiveCounts(), log, now });
   // Each of them works by a timer too.
   topics.close();
-  void roomList.close();
+  void listWriter.close();
   names.close();
   const tokens = new UnsignedTokens(sessionKeys);
   const catalogue = new OpenCatalogue(undefined, log);
@@ -93,8 +93,8 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
     now,
     wallClock: now,
     log,
-    roomActs: roomActsOf(scripts, roomList),
-    roomList,
+    roomActs: roomActsOf(scripts, listWriter),
+    listWriter,
     actCounts: new ActCounts(metrics),
     keySecret,
     metrics,
@@ -104,7 +104,7 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
     feeds: {
       room: roomFeed(scripts),
       pair: pairFeed(scripts, now),
-      lobby: lobbyFeed({ scripts, roomList, now }),
+      lobby: lobbyFeed({ scripts, listWriter, now }),
       board: boardFeed({ scripts, catalogue }),
       account: accountFeed({ scripts, callers: new WatchingCallers(), config, log, now }),
     },
@@ -119,14 +119,14 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
 }
 
 /** Acts without a limit of messages. */
-export function roomActsOf(scripts: CallerScripts, roomList: RoomList = closedRoomList(scripts)): RoomActs {
-  return new RoomActs({ scripts, config, now, budgets: new OpenBudgets(() => 0), roomList, presence: { checkSoon: async () => {} } });
+export function roomActsOf(scripts: CallerScripts, listWriter: ListWriter = closedListWriter(scripts)): RoomActs {
+  return new RoomActs({ scripts, config, now, budgets: new OpenBudgets(() => 0), listWriter, presence: { checkSoon: async () => {} } });
 }
 
-function closedRoomList(scripts: CallerScripts): RoomList {
-  const roomList = new UnwrittenRoomList({ scripts, log, now, metrics: new Metrics() });
-  void roomList.close();
-  return roomList;
+function closedListWriter(scripts: CallerScripts): ListWriter {
+  const listWriter = new SilentListWriter({ scripts, log, now, metrics: new Metrics() });
+  void listWriter.close();
+  return listWriter;
 }
 
 class OpenBudgets extends SeatBudgets {
@@ -135,7 +135,7 @@ class OpenBudgets extends SeatBudgets {
   }
 }
 
-class UnwrittenRoomList extends RoomList {
+class SilentListWriter extends ListWriter {
   override changed(): void {}
   override touched(): void {}
 }

@@ -151,7 +151,7 @@ function hello(code: string, number: number): Pick<Endpoint<DirectServices>, 'ha
         runAs: { value: (...call: Parameters<typeof scripts.runAs>) => scripts.runAs(...call) },
         queueTags: { value: scripts.queueTags },
       }) as CallerScripts;
-      const presence = new Presence({ subscriber: silence, scripts: answering, config, log, now, roomList: { changed() {} } });
+      const presence = new Presence({ subscriber: silence, scripts: answering, config, log, now, listWriter: { changed() {} } });
       // Stops the timers, which a measurement does not need.
       void presence.close();
       return presence.hello(code, caller, `connection-${number % 50}`, () => {});

@@ -13,7 +13,7 @@ import { submitScript } from '../../src/features/highscores/submit.ts';
 import { topScript } from '../../src/features/highscores/top.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data/data-version.ts';
 import { accountKey, standingKey, signedOutKey } from '../../src/accounts/account-keys.ts';
 import { ready } from '../processes/parent.ts';
 import { balanceReply, creditBody, creditReply, healthReply, loginBody, scoreBody, scoreReply, topReply } from './fastify-schemas.ts';

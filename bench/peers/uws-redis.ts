@@ -7,7 +7,7 @@ import { coinKeys } from '../../src/features/coins/model.ts';
 import { boardKeys, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
 import { accountKey, standingKey, signedOutKey } from '../../src/accounts/account-keys.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data/data-version.ts';
 import { uws, type HttpResponse } from '../../src/server/uws.ts';
 import { ready } from '../processes/parent.ts';
 import { topTen } from './top-ten.ts';

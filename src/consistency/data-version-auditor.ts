@@ -1,5 +1,5 @@
-import { DATA_ID_KEY } from '../redis/data-id.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
+import { DATA_ID_KEY } from '../redis/data/data-id.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data/data-version.ts';
 import type { Auditor, Finding, Probe } from './auditor.ts';
 
 /** @param mark a key that every coinop writes. Only an empty Redis has neither this key nor a version of the data */

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { DATA_ID_FORMAT } from '../redis/data-id.ts';
-import type { DataMemory, Newest } from '../redis/known-data.ts';
+import { DATA_ID_FORMAT } from '../redis/data/data-id.ts';
+import type { DataMemory, Newest } from '../redis/data/known-data.ts';
 import { makeFolder } from './data-dir.ts';
 
 /** The name of the file in DATA_DIR with the id of the data that the service last had. */

@@ -7,7 +7,7 @@ import { readConfig, SettingError, type Config } from '../config.ts';
 import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
 import { Cluster } from '../redis/cluster-client.ts';
 import { connectRedis, type RedisLocation } from '../redis/connect.ts';
-import { checkDataAtStart, checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
+import { checkDataAtStart, checkDataVersion, DATA_VERSION_KEY } from '../redis/data/data-version.ts';
 import { nameOf, type NodeOptions } from '../redis/shard.ts';
 import { slotOf, SLOTS } from '../redis/slots.ts';
 import { Failure } from './command.ts';

@@ -2,7 +2,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 import { checkRights, type Rights } from './user-rights.ts';
-import { checkDataVersion } from './data-version.ts';
+import { checkDataVersion } from './data/data-version.ts';
 import { SILENCE_MS, UsableConnection } from './usable-connection.ts';
 
 /** The location of Redis: the URL from the settings, or the Unix socket of the private Redis. */

@@ -7,7 +7,7 @@ import { Cluster } from './cluster-client.ts';
 import { ClusterSubscriber } from './cluster-subscriber.ts';
 import { checkRedis, redisAt, type RedisHealth, type RedisLocation } from './connect.ts';
 import { clusterSeedsOf, isClusterUrl } from './cluster-url.ts';
-import { checkDataAtStart } from './data-version.ts';
+import { checkDataAtStart } from './data/data-version.ts';
 import type { ScriptLink } from './script-link.ts';
 import type { ScriptConnection, ShardMap } from './script-runner.ts';
 import { RedisNode } from './shard.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { withFormats } from './lua-formats.ts';
+import { withFormats } from './format-references.ts';
 import { renderScript, snakeCase, type ScriptParts, type ScriptText, type TextForm } from './script-text.ts';
 import type { AnyFormat } from './text-format.ts';
 

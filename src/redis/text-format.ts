@@ -1,6 +1,6 @@
 /**
  * The format of a text in Redis that both TypeScript and Lua read or write, declared only once. TypeScript parses and writes the text with
- * the declaration. A Lua file names the format and the fields that it needs in a string, and `lua-formats.ts` replaces the string when the
+ * the declaration. A Lua file names the format and the fields that it needs in a string, and `format-references.ts` replaces the string when the
  * script is defined, so that the script runs what one would write by hand:
  *
  * - `string.match(text, '<entry: seq, key>')`: a pattern of the text, with a capture for each named field

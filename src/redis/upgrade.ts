@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, parseDataVersion, readDataVersion } from './data-version.ts';
+import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, parseDataVersion, readDataVersion } from './data/data-version.ts';
 import { defineScript } from './script.ts';
 import { ScriptRunner } from './script-runner.ts';
 

@@ -1,5 +1,5 @@
 import type { Services } from '../declare.ts';
-import type { DataGuard } from '../redis/data-guard.ts';
+import type { DataGuard } from '../redis/data/data-guard.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
 import type { WriteRefusals } from '../redis/write-refusals.ts';
 import type { Server } from '../server/http/server.ts';
@@ -32,7 +32,7 @@ export async function drain(
   const queuesClosed = background.closeQueues();
   await server.drain(DRAIN_MS, quietMs);
   await Promise.all([queuesClosed, background.close()]);
-  await Promise.all([services.presence.close(), services.roomList.close()]);
+  await Promise.all([services.presence.close(), services.listWriter.close()]);
   refusals.close();
   await data.close();
   services.keySecret.close();

@@ -28,7 +28,7 @@ import { Matches } from '../features/rooms/match/matches.ts';
 import { Presence } from '../features/rooms/presence.ts';
 import { lobbyFeed } from '../features/rooms/list/lobby-feed.ts';
 import { FirstPages } from '../features/rooms/list/first-pages.ts';
-import { RoomList } from '../features/rooms/list/room-list.ts';
+import { ListWriter } from '../features/rooms/list/list-writer.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/guest-moves/move-journal.ts';
@@ -51,7 +51,7 @@ import { consoleModules } from '../operator/page/page.ts';
 import { upgrades } from '../upgrades.ts';
 import type { RedisClock } from '../redis/redis-clock.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
-import type { DataGuard } from '../redis/data-guard.ts';
+import type { DataGuard } from '../redis/data/data-guard.ts';
 import { ConsoleSessions } from '../server/identity/console-sessions.ts';
 import { SealedTexts } from '../server/identity/sealed-texts.ts';
 import { KeyRing } from '../server/identity/key-ring.ts';
@@ -146,8 +146,8 @@ export function servicesOf(
   liveCounts.addTo(metrics);
   const watchingCallers = new WatchingCallers();
   watchingCallers.addTo(metrics);
-  const roomList = new RoomList({ scripts, log, now, metrics });
-  const presence = new Presence({ subscriber, scripts, config, roomList, log, now, isDraining, mayWrite });
+  const listWriter = new ListWriter({ scripts, log, now, metrics });
+  const presence = new Presence({ subscriber, scripts, config, listWriter, log, now, isDraining, mayWrite });
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
   const stores = options.store === undefined ? openStores(config, storeParts, sandbox) : new Stores([options.store(storeParts)]);
   const purchaseCounts = new PurchaseCounts(metrics);
@@ -171,16 +171,16 @@ export function servicesOf(
     feeds: {
       room: roomFeed(scripts),
       pair: pairFeed(scripts, now),
-      lobby: lobbyFeed({ scripts, roomList, now }),
+      lobby: lobbyFeed({ scripts, listWriter, now }),
       board: boardFeed({ scripts, catalogue }),
       account: accountFeed({ scripts, callers: watchingCallers, config, log, now }),
     },
     watchingCallers,
     presence,
-    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList, presence }),
-    roomList,
+    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, listWriter, presence }),
+    listWriter,
     firstPages: new FirstPages({ scripts, now }),
-    matches: new Matches({ scripts, config, now, roomList, log, metrics }),
+    matches: new Matches({ scripts, config, now, listWriter, log, metrics }),
     seatBudgets,
     actCounts: new ActCounts(metrics),
     sessions: new Sessions(tokens, { now }),

@@ -3,7 +3,7 @@ import type { Holding } from '../accounts/holdings.ts';
 import type { SessionKey } from '../config.ts';
 import type { AuditResult } from '../consistency/background.ts';
 import type { RedisLocation } from '../redis/connect.ts';
-import type { DataMemory } from '../redis/known-data.ts';
+import type { DataMemory } from '../redis/data/known-data.ts';
 import type { RedisTrouble } from '../redis/trouble.ts';
 import type { DiskRoom } from '../server/redis-metrics.ts';
 import type { Reservations } from '../server/reservations.ts';

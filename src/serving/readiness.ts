@@ -1,7 +1,7 @@
 import type { KeySecret } from '../features/coins/key-secret.ts';
 import type { RedisHealth } from '../redis/connect.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
-import type { DataGuard } from '../redis/data-guard.ts';
+import type { DataGuard } from '../redis/data/data-guard.ts';
 import { isOfDisk, type RedisTrouble } from '../redis/trouble.ts';
 import { oneAtATime } from '../server/shared-call.ts';
 import type { PrivateRedisFigures } from './options.ts';

@@ -12,8 +12,8 @@ import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { clusterSeedsOf, isClusterUrl } from '../../src/redis/cluster-url.ts';
 import { Cluster } from '../../src/redis/cluster-client.ts';
 import { connectRedis, type RedisLocation } from '../../src/redis/connect.ts';
-import { DATA_ID_KEY } from '../../src/redis/data-id.ts';
-import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { DATA_ID_KEY } from '../../src/redis/data/data-id.ts';
+import { DATA_VERSION_KEY } from '../../src/redis/data/data-version.ts';
 import type { Reply } from '../../src/redis/resp.ts';
 import type { NodeAddress } from '../../src/redis/shard.ts';
 

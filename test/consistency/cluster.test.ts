@@ -7,7 +7,7 @@ import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
-import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { DATA_VERSION_KEY } from '../../src/redis/data/data-version.ts';
 import { queueKeyOf, queueKeys } from '../../src/redis/queue.ts';
 import { slotOf, tagOf } from '../../src/redis/slots.ts';
 import { startCluster, type TestNode } from '../cluster-nodes.ts';

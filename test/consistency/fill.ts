@@ -8,7 +8,7 @@ import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { bucketOf, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data/data-version.ts';
 import { encodeCommand } from '../../src/redis/resp.ts';
 
 const SECRET = '0123456789abcdef';

@@ -8,7 +8,7 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
-import { DATA_ID_KEY, dataIdValue } from '../../src/redis/data-id.ts';
+import { DATA_ID_KEY, dataIdValue } from '../../src/redis/data/data-id.ts';
 import { slotOf, tagOf } from '../../src/redis/slots.ts';
 import { runAdmin } from '../operator/terminal/command.ts';
 import { isWhole, startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, test, vi, type ExpectStatic } from 'vitest';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
-import { acceptData, anyIdIn, DATA_ID_KEY, dataIdValue, readId, successorOf } from '../../src/redis/data-id.ts';
+import { acceptData, anyIdIn, DATA_ID_KEY, dataIdValue, readId, successorOf } from '../../src/redis/data/data-id.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId, start, type StartOptions, type TestReply, type TestService } from '../harness.ts';
 import { MovableRedis } from './movable-redis.ts';

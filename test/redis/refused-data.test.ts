@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { expect } from 'vitest';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
-import { DATA_ID_KEY, dataIdValue, REFUSED, successorOf } from '../../src/redis/data-id.ts';
+import { DATA_ID_KEY, dataIdValue, REFUSED, successorOf } from '../../src/redis/data/data-id.ts';
 import { freshId, sleep, type TestService } from '../harness.ts';
 import { credit, readiness, reasonOf, testsOnMovableRedis, untilHolds, untilReady } from './movable-services.ts';
 

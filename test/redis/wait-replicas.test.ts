@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
-import { DATA_ID_KEY, dataIdValue } from '../../src/redis/data-id.ts';
+import { DATA_ID_KEY, dataIdValue } from '../../src/redis/data/data-id.ts';
 import { Queue } from '../../src/redis/queue.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freePort } from '../free-port.ts';

@@ -10,7 +10,7 @@ import { KeySecret } from '../../features/coins/key-secret.ts';
 import { ledgerPatterns } from '../../features/coins/ledger-layout.ts';
 import { coinKeys, ledgerEntry } from '../../features/coins/model.ts';
 import { Failure } from '../../process/command.ts';
-import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
+import { DATA_VERSION, readDataVersion } from '../../redis/data/data-version.ts';
 import { upgrades } from '../../upgrades.ts';
 import { countTombstones } from './known-deletions.ts';
 

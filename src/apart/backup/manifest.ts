@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DATA_VERSION, OLDEST_DATA_VERSION, standOfVersion } from '../../redis/data-version.ts';
+import { DATA_VERSION, OLDEST_DATA_VERSION, standOfVersion } from '../../redis/data/data-version.ts';
 import { DamagedBackup, type Archive } from './archive.ts';
 
 /** The names of the members of a backup's archive. */

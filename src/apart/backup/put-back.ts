@@ -12,7 +12,7 @@ import { DATA_ID_FILE } from '../../process/data-id-file.ts';
 import { PrivateRedis } from '../../process/private-redis.ts';
 import { socketPathFor } from '../../process/redis-server.ts';
 import { finishRestore, hasData, isCutOff, putInPlace, RESTORING } from '../../process/restored-data.ts';
-import { DATA_ID_KEY, dataIdValue, newDataId } from '../../redis/data-id.ts';
+import { DATA_ID_KEY, dataIdValue, newDataId } from '../../redis/data/data-id.ts';
 import { Archive, DamagedBackup } from './archive.ts';
 import { checkData, driftText, upgradeCopy, type CheckedData } from './check-data.ts';
 import { manifestOf, MEMBERS, problemOfVersion, type Manifest } from './manifest.ts';

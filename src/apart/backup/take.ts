@@ -20,7 +20,7 @@ import { Failure } from '../../process/command.ts';
 import { holdName } from '../../process/lock.ts';
 import { availableMemory, sizeText } from '../../process/memory.ts';
 import { syncFolder } from '../../process/restored-data.ts';
-import { parseDataVersion, readDataVersion } from '../../redis/data-version.ts';
+import { parseDataVersion, readDataVersion } from '../../redis/data/data-version.ts';
 import { Archive, ArchiveWriter, DamagedBackup } from './archive.ts';
 import { checkData, driftText, upgradeCopy, type CheckedData } from './check-data.ts';
 import { MEMBERS, newManifest, type Manifest } from './manifest.ts';

@@ -1,6 +1,6 @@
 import type { Advice, AdviceOf } from '../../consistency/advice.ts';
 import type { Command, Finding } from '../../consistency/auditor.ts';
-import { DATA_ID_KEY } from '../../redis/data-id.ts';
+import { DATA_ID_KEY } from '../../redis/data/data-id.ts';
 
 /** Quotes a text for a shell. A `'` in the text closes the quotes, is written as `\'`, and opens the quotes again. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import type { Config } from '../../config.ts';
-import { DATA_VERSION } from '../../redis/data-version.ts';
+import { DATA_VERSION } from '../../redis/data/data-version.ts';
 import { defineLibrary } from '../../redis/script.ts';
 import {
   base36,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { DataSecret } from '../../redis/accept-cluster.ts';
+import type { DataSecret } from '../../redis/data/accept-cluster.ts';
 import { ForeignValue, readText } from '../../redis/text-key.ts';
 import { SECRET_BYTES } from './key-hash.ts';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Cluster } from '../../redis/cluster-client.ts';
-import type { DataGuard } from '../../redis/data-guard.ts';
-import { DATA_ID_KEY, dataIdValue, idIn, isSameData, readId } from '../../redis/data-id.ts';
-import { DATA_VERSION, DATA_VERSION_KEY, dataWithoutVersion, hasLedgers, readDataVersion } from '../../redis/data-version.ts';
+import type { DataGuard } from '../../redis/data/data-guard.ts';
+import { DATA_ID_KEY, dataIdValue, idIn, isSameData, readId } from '../../redis/data/data-id.ts';
+import { DATA_VERSION, DATA_VERSION_KEY, dataWithoutVersion, hasLedgers, readDataVersion } from '../../redis/data/data-version.ts';
 import type { Shard } from '../../redis/shard.ts';
 import { slotOf, SLOTS, tagOf } from '../../redis/slots.ts';
 import { SECRET_BYTES } from './key-hash.ts';

@@ -1,7 +1,7 @@
 import type { Auditor, Finding, Probe } from '../../consistency/auditor.ts';
 import type { Reply } from '../../redis/resp.ts';
-import { DATA_ID_KEY, idIn } from '../../redis/data-id.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { DATA_ID_KEY, idIn } from '../../redis/data/data-id.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data/data-version.ts';
 import { slotOf } from '../../redis/slots.ts';
 import { readSecret, secretFinding, type FoundSecret } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';

@@ -177,12 +177,12 @@ export const liveRoom = channel({
     socket.memory.answered = socket.memory.welcomed;
   },
   sendPrivate: (socket, services: LiveServices) => sendPrivatePart(socket, services),
-  checked(socket, { serverKeys, roomList, presence }: LiveServices) {
+  checked(socket, { serverKeys, listWriter, presence }: LiveServices) {
     const by = socket.memory.welcomed?.by;
     if (by === undefined || !('scopes' in by)) return;
     const ended = serverKeys.problemOf(by);
     if (ended === undefined) return;
-    lose(socket, roomList);
+    lose(socket, listWriter);
     void presence.bye(socket.id, SERVER, socket.connectionId);
     socket.refuse(refuseBadKey(ended));
   },
@@ -190,12 +190,12 @@ export const liveRoom = channel({
     const { welcomed } = socket.memory;
     if (welcomed === undefined) return;
     if (isHeard) return greetAgain(socket, welcomed, services);
-    services.roomList.absent(socket);
+    services.listWriter.absent(socket);
     await services.presence.bye(socket.id, leaseholderOf(welcomed.by), socket.connectionId, SILENT_MS);
   },
-  async closed(socket, { presence, roomList }: LiveServices, silentMs) {
+  async closed(socket, { presence, listWriter }: LiveServices, silentMs) {
     const { id, memory, connectionId } = socket;
-    roomList.absent(socket);
+    listWriter.absent(socket);
     if (memory.welcomed !== undefined) await presence.bye(id, leaseholderOf(memory.welcomed.by), connectionId, silentMs);
   },
 });

@@ -8,7 +8,7 @@ import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { CODE_COUNT, codeOf, roomKeys, roomLibrary, SEATS_KEPT_SECONDS, Tags, tagsText, ttlMsOf, Writers } from './model.ts';
-import type { RoomList } from './list/room-list.ts';
+import type { ListWriter } from './list/list-writer.ts';
 import { fieldLines, newPlayer, type RoomFields } from './record.ts';
 
 const createScript = defineScript({
@@ -45,7 +45,7 @@ export interface NewRoomServices {
   readonly scripts: CallerScripts;
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS'>;
   readonly now: () => number;
-  readonly roomList: Pick<RoomList, 'changed' | 'touched' | 'opened'>;
+  readonly listWriter: Pick<ListWriter, 'changed' | 'touched' | 'opened'>;
 }
 
 /**
@@ -115,7 +115,7 @@ export async function openRoom(
   creator: Caller | undefined,
   name: string | undefined,
   settings: NewRoomSettings,
-  { scripts, config, now, roomList }: NewRoomServices,
+  { scripts, config, now, listWriter }: NewRoomServices,
 ): Promise<RoomFields> {
   const at = now();
   const ttlMs = ttlMsOf(config);
@@ -130,7 +130,7 @@ export async function openRoom(
   for (let tries = 0; tries < CODE_TRIES; tries++) {
     const fields = await onAnyPrimary({ draw: () => codeOf(randomInt(CODE_COUNT)), keyOf: roomKeys.room, run: create }, scripts);
     if (fields === undefined) continue;
-    if (settings.public) roomList.opened(fields);
+    if (settings.public) listWriter.opened(fields);
     return fields;
   }
   throw refuse('overloaded', { retryAfterMs: 1000 });

@@ -9,7 +9,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import { invalidBearer } from '../../server/http/error-answer.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import type { RoomList } from './list/room-list.ts';
+import type { ListWriter } from './list/list-writer.ts';
 import { roomKeys, roomLibraries, ttlMsOf, type OwnSeat } from './model.ts';
 import { fieldsOf, privatePart } from './record.ts';
 import { ServedTime } from './channel-uptime.ts';
@@ -59,7 +59,7 @@ export interface PresenceOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly now: () => number;
-  readonly roomList: Pick<RoomList, 'changed'>;
+  readonly listWriter: Pick<ListWriter, 'changed'>;
   /** Whether this process does not accept new channels any more. */
   readonly isDraining?: () => boolean;
   /** False while the private Redis would end at its next write. Default: true */
@@ -189,7 +189,7 @@ export class Presence {
 
   /** Runs the script of a hello. @param caller undefined for a server */
   async #seat(code: string, caller: Caller | undefined, member: string, tab = ''): Promise<OwnSeat | 'not_in_room' | 'room_not_found'> {
-    const { scripts, now, roomList } = this.#options;
+    const { scripts, now, listWriter } = this.#options;
     await this.#queue.ahead(code, now() + LEASE_MS, connectionOf(member));
     const args = { ...this.#args('hello', [member]), accountId: caller?.accountId ?? '', tab };
     const [word, playerId, isHost, dueAt = '', own = '', order = '', ...fields] = await scripts.runFor(
@@ -199,7 +199,7 @@ export class Presence {
       args,
     );
     if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
-    roomList.changed(fieldsOf(fields));
+    listWriter.changed(fieldsOf(fields));
     await this.#checkRoom(code, dueAt);
     return {
       playerId: playerId!,
@@ -392,7 +392,7 @@ export class Presence {
     const args = { ...this.#args(event, members), ...more };
     const answer = await this.#options.scripts.run(presenceScript, this.#keys(code), args);
     const [, nextCheck = '', dueAt = '', membersWithoutLease = '', ...fields] = answer;
-    this.#options.roomList.changed(fieldsOf(fields));
+    this.#options.listWriter.changed(fieldsOf(fields));
     return { nextCheck, dueAt, membersWithoutLease };
   }
 

@@ -168,9 +168,9 @@ export class RoomActs {
    */
   #list({ action }: Act, { fields }: Done): void {
     if (fields.size === 0) return;
-    const { roomList } = this.#options;
-    if (!LISTED.has(action)) return roomList.touched(fields);
-    if (action === 'settings' || fields.get('public') === 'true') roomList.changed(fields);
+    const { listWriter } = this.#options;
+    if (!LISTED.has(action)) return listWriter.touched(fields);
+    if (action === 'settings' || fields.get('public') === 'true') listWriter.changed(fields);
   }
 
   /** Performs an act of `room-action.lua`. @param nextCode for a rematch, the code of the next lobby once it is open */

@@ -4,18 +4,18 @@ import { refuseKey } from '../../server/http/server-key-credential.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { ChannelSocket } from '../../server/live/channel.ts';
 import type { RoomState } from './feed.ts';
-import type { RoomList } from './list/room-list.ts';
+import type { ListWriter } from './list/list-writer.ts';
 import { youJson, type OwnSeat } from './model.ts';
 import { SERVER, type Presence } from './presence.ts';
 import type { ConnectedPlayer, Welcomed } from './private-part.ts';
 import { seatedIn } from './record.ts';
 import { budgetOf } from './seat-budgets.ts';
 
-export type WelcomeServices = Pick<Services, 'presence' | 'roomList' | 'now'>;
+export type WelcomeServices = Pick<Services, 'presence' | 'listWriter' | 'now'>;
 
 /** Makes a connection only a watcher, which acts for nobody. */
-export function lose(socket: ChannelSocket<ConnectedPlayer>, roomList: RoomList): void {
-  roomList.absent(socket);
+export function lose(socket: ChannelSocket<ConnectedPlayer>, listWriter: ListWriter): void {
+  listWriter.absent(socket);
   socket.memory.welcomed = socket.memory.answered = undefined;
   socket.name(undefined);
   socket.chargesTo(undefined);
@@ -23,19 +23,19 @@ export function lose(socket: ChannelSocket<ConnectedPlayer>, roomList: RoomList)
 
 /** Marks the caller connected, and sends `welcome`. @returns the seat, or the code of the refusal */
 export async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined, services: WelcomeServices) {
-  const { presence, roomList } = services;
+  const { presence, listWriter } = services;
   const { id, memory, connectionId } = socket;
   const lost = (reason: Refusal): void => {
     const by = memory.welcomed?.by;
     if (by === undefined || !('accountId' in by) || by.accountId !== caller.accountId) return;
-    lose(socket, roomList);
+    lose(socket, listWriter);
     socket.refuse(reason);
   };
   const outcome = await presence.hello(id, caller, connectionId, lost, tab);
   if (typeof outcome === 'string') return outcome;
   const { playerId, private: own, order } = outcome;
   const before = memory.welcomed?.by;
-  become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, roomList);
+  become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, listWriter);
   memory.sent = own;
   welcome(socket, outcome, services);
   // If a private part changed after the script of the hello ran and before `welcomed` was set, it is not in the welcome, and has to be sent
@@ -53,7 +53,7 @@ export async function greetServer(
   tab: string | undefined,
   services: WelcomeServices,
 ): Promise<void> {
-  const { presence, roomList } = services;
+  const { presence, listWriter } = services;
   const key = socket.keyOf(serverKey);
   const refusal = refuseKey(key, { keyScope: 'rooms' });
   if (refusal !== undefined) throw refusal;
@@ -64,7 +64,7 @@ export async function greetServer(
   const order = await presence.helloServer(socket.id, socket.connectionId, tab);
   if (order === 'room_not_found') throw refuse(order);
   const before = socket.memory.welcomed?.by;
-  become(socket, { by: key, playerId: 'server', tab }, roomList);
+  become(socket, { by: key, playerId: 'server', tab }, listWriter);
   welcome(socket, { playerId: 'server', host: true, order }, services);
   await replace(before, socket, presence);
 }
@@ -77,11 +77,11 @@ export async function greetAgain(socket: ChannelSocket<ConnectedPlayer>, { by, t
   if ('accountId' in by) {
     const outcome = await greet(socket, by, tab, services);
     if (typeof outcome !== 'string') return;
-    lose(socket, services.roomList);
+    lose(socket, services.listWriter);
     return socket.refuse(refuse(outcome));
   }
   await services.presence.helloServer(socket.id, socket.connectionId, tab);
-  services.roomList.present(socket, 'server');
+  services.listWriter.present(socket, 'server');
 }
 
 function welcome(socket: ChannelSocket<ConnectedPlayer>, you: OwnSeat, { now }: WelcomeServices): void {
@@ -90,8 +90,8 @@ function welcome(socket: ChannelSocket<ConnectedPlayer>, you: OwnSeat, { now }: 
 }
 
 /** Makes a connection act for a player or a server. */
-function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, roomList: RoomList): void {
-  roomList.present(socket, welcomed.playerId);
+function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, listWriter: ListWriter): void {
+  listWriter.present(socket, welcomed.playerId);
   socket.memory.welcomed = welcomed;
   socket.name(welcomed.playerId);
   socket.chargesTo('scopes' in welcomed.by ? welcomed.by : undefined);

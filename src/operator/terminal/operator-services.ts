@@ -15,11 +15,11 @@ import type { OperatorServices } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { readDataId, readNewest } from '../../process/data-id-file.ts';
 import type { RedisConnections } from '../../redis/redis-connections.ts';
-import { foreignId, idIn, readId, succeeds } from '../../redis/data-id.ts';
-import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
+import { foreignId, idIn, readId, succeeds } from '../../redis/data/data-id.ts';
+import { DATA_VERSION, readDataVersion } from '../../redis/data/data-version.ts';
 import { nameOfProvider } from '../../stores/openid/provider-table.ts';
-import { refusalsIn } from '../../redis/data-refusal.ts';
-import { findOlder, textOfOlder } from '../../redis/describe-older-data.ts';
+import { refusalsIn } from '../../redis/data/data-refusal.ts';
+import { findOlder, textOfOlder } from '../../redis/data/describe-older-data.ts';
 
 /** The services that operations get in the tool. */
 export function openOperatorServices(

@@ -9,7 +9,7 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { Archive } from '../../../src/apart/backup/archive.ts';
 import { ledgerKeys } from '../../../src/features/coins/ledger-layout.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
-import { DATA_VERSION } from '../../../src/redis/data-version.ts';
+import { DATA_VERSION } from '../../../src/redis/data/data-version.ts';
 import { fillAccounts } from '../../consistency/fill.ts';
 import { freshId, request } from '../../harness.ts';
 import { runCommand } from '../../run-command.ts';

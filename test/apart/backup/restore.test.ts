@@ -9,7 +9,7 @@ import { Archive, ArchiveWriter } from '../../../src/apart/backup/archive.ts';
 import { restoreBackup } from '../../../src/apart/backup/put-back.ts';
 import { Failure } from '../../../src/process/command.ts';
 import { socketPathFor } from '../../../src/process/redis-server.ts';
-import { DATA_VERSION, OLDEST_DATA_VERSION } from '../../../src/redis/data-version.ts';
+import { DATA_VERSION, OLDEST_DATA_VERSION } from '../../../src/redis/data/data-version.ts';
 import { freshId } from '../../harness.ts';
 import { startChild } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';

@@ -12,7 +12,7 @@ import { examineService } from '../../../src/apart/doctor/running-service.ts';
 import { examineSecretFiles } from '../../../src/apart/doctor/secret-files.ts';
 import { examineSettings } from '../../../src/apart/doctor/settings.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
-import { DATA_VERSION } from '../../../src/redis/data-version.ts';
+import { DATA_VERSION } from '../../../src/redis/data/data-version.ts';
 import { settingProblems } from '../../../src/setting-checks.ts';
 import { luaHolesOf } from '../../../src/apart/doctor/lua-holes.ts';
 import { version } from '../../../src/web/version.ts';

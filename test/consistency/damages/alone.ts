@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
-import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
+import { DATA_VERSION_KEY } from '../../../src/redis/data/data-version.ts';
 import { eventKeys } from '../../../src/features/events/model.ts';
 import { GIVEN_NAMES } from '../../../src/features/names/model.ts';
 import { hookKeys } from '../../../src/features/webhooks/model.ts';

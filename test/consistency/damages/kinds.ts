@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
-import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
+import { DATA_VERSION_KEY } from '../../../src/redis/data/data-version.ts';
 import { freshId, start } from '../../harness.ts';
 import type { OwnRedis } from '../../own-redis.ts';
 import { issue, signInToStore } from '../../store.ts';

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
-import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
+import { DATA_VERSION_KEY } from '../../../src/redis/data/data-version.ts';
 import { isWhole, startCluster, TestCluster, type TestNode } from '../../cluster-nodes.ts';
 import { freePorts } from '../../free-port.ts';
 import { start, type TestService } from '../../harness.ts';

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../../src/redis/data/data-version.ts';
 import { audited } from '../../consistency/audited.ts';
 import { forFile, freshId, request, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';

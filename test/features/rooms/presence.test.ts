@@ -31,8 +31,8 @@ function otherProcess(renewalMs?: number) {
   const subscriber = new EventEmitter() as unknown as Subscriber;
   const log = pino({ level: 'silent' });
   const { now } = service;
-  const roomList = { changed: ignore };
-  const presence = new Presence({ subscriber, scripts, config: testConfig(), log, now, roomList, ...(renewalMs && { renewalMs }) });
+  const listWriter = { changed: ignore };
+  const presence = new Presence({ subscriber, scripts, config: testConfig(), log, now, listWriter, ...(renewalMs && { renewalMs }) });
   return { presence, scripts, subscriber, [Symbol.asyncDispose]: () => presence.close() };
 }
 

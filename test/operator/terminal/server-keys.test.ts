@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { DATA_VERSION } from '../../../src/redis/data-version.ts';
+import { DATA_VERSION } from '../../../src/redis/data/data-version.ts';
 import { runAuditCommand } from '../../consistency/command.ts';
 import { freePort } from '../../free-port.ts';
 import { forFile } from '../../harness.ts';

@@ -44,13 +44,13 @@ export const listRooms = endpoint({
   reply: z.object({ rooms: z.array(ListedRoom), nextCursor: ListCursor.optional() }),
   errors: ['invalid_request'],
   example: `curl -s "$base/v1/rooms?game=pebble-drop&tag.mode=duel"`,
-  async handle({ query, meta }, services: Pick<Services, 'scripts' | 'roomList' | 'firstPages'>) {
+  async handle({ query, meta }, services: Pick<Services, 'scripts' | 'listWriter' | 'firstPages'>) {
     const { game = ALL_GAMES, limit = PAGE_ROOMS, cursor = '', ...others } = query;
     const filter = tagFilterOf(others);
     if (filter instanceof Refusal) return filter;
     const asked = { game, limit: Number(limit), from: cursor, needles: filter.needles };
     const found = await wholePage(asked, (requests) => meta.charge(requests), services);
-    if (found.page.lapsed > 0) services.roomList.sweep(game);
+    if (found.page.lapsed > 0) services.listWriter.sweep(game);
     return found.answer;
   },
 });

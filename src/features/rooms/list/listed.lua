@@ -20,7 +20,7 @@
 -- How long the list remembers a room that is not open, in milliseconds. A write with an older seq arrives within this time.
 local CLOSED_MS = 15000
 -- How long the keys of a list live after the last write, in milliseconds. The keys expire because perhaps nobody plays the game any more.
--- No act and no socket keeps a room listed for that long (SERVER_PRESENT_MS of room-list.ts).
+-- No act and no socket keeps a room listed for that long (SERVER_PRESENT_MS of list-writer.ts).
 local KEPT_MS = 120000
 
 -- The keys of a list, for the functions of this library. `matches`: '1' for the list of a game, '' for the list of all games.

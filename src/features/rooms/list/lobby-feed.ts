@@ -3,7 +3,7 @@ import type { Feed, Fetched } from '../../../server/live/feed-types.ts';
 import { PolledState } from '../../../server/live/polled-state.ts';
 import { listedJson, tagsOf, type TagFilter } from './list-model.ts';
 import { BYTES_A_ROOM, MOST_ROOMS_READ, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';
-import type { RoomList } from './room-list.ts';
+import type { ListWriter } from './list-writer.ts';
 
 /** The interval at which the process polls the watched lists, in milliseconds. So watchers get the list at most twice a second. */
 const POLLED_EVERY_MS = 500;
@@ -16,7 +16,7 @@ const UNUSED_KEPT_MS = 5 * POLLED_EVERY_MS;
 
 export interface LobbyFeedOptions {
   readonly scripts: ScriptRunner;
-  readonly roomList: Pick<RoomList, 'sweep'>;
+  readonly listWriter: Pick<ListWriter, 'sweep'>;
   readonly now: () => number;
 }
 
@@ -107,7 +107,7 @@ class LobbyState extends PolledState {
  * an entry is not renewed, it leaves the list at a known time, without a change of the version, so the process reads the list again at that
  * time.
  */
-export function lobbyFeed({ scripts, roomList, now }: LobbyFeedOptions): Feed {
+export function lobbyFeed({ scripts, listWriter, now }: LobbyFeedOptions): Feed {
   const snapshots = new Map<string, { snapshot: Snapshot; usedAt: number }>();
 
   async function snapshotOf(game: string, hasTags: boolean): Promise<Snapshot> {
@@ -117,7 +117,7 @@ export function lobbyFeed({ scripts, roomList, now }: LobbyFeedOptions): Feed {
     const mostBytes = hasTags ? BYTES_A_ROOM * MOST_ROOMS_READ : MOST_PAGE_BYTES;
     const asked = { game, limit: mostRooms, from: '', mostRooms, needles: '', mostBytes, known: isOld ? '' : known.page.version };
     const page = await readChangedPage(asked, scripts);
-    if (page !== undefined && page.lapsed > 0) roomList.sweep(game);
+    if (page !== undefined && page.lapsed > 0) listWriter.sweep(game);
     const snapshot = page === undefined ? known! : new Snapshot(page, mostRooms);
     snapshots.set(game, { snapshot, usedAt: performance.now() });
     return snapshot;

@@ -9,7 +9,7 @@ import { redisFailure } from '../../../redis/script-runner.ts';
 import type { Metrics } from '../../../server/metrics.ts';
 import type { Caller } from '../../../server/identity/caller.ts';
 import { askedKey, listEntry, listLibrary, writtenKeyNames, writtenKeys } from '../list/list-model.ts';
-import type { RoomList } from '../list/room-list.ts';
+import type { ListWriter } from '../list/list-writer.ts';
 import { newRoomFields, type NewRoomServices, type NewRoomSettings } from '../new-room.ts';
 import { CODE_COUNT, codeOf, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, type Tags, tagsText, ttlMsOf, type OwnSeat } from '../model.ts';
 import { fieldLines, fieldsOf, newPlayer, privatePart, type RoomFields } from '../record.ts';
@@ -82,7 +82,7 @@ export interface Matched {
 }
 
 export interface MatchesOptions extends NewRoomServices {
-  readonly roomList: RoomList;
+  readonly listWriter: ListWriter;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'countBy'>;
 }
@@ -233,8 +233,8 @@ export class Matches {
     // `seated`: the caller already had the seat, from a call of a process that died or from another tab. In the case `seated` only the
     // caller's own reservation ends. After `created` and `joined` the reservations of all accounts with seats in the room end (`fact`).
     const accounts = word === 'seated' ? accountId : fact!;
-    if (may === 'see') this.#options.roomList.touched(fields);
-    else this.#settle(game, { entry, accounts, line: this.#options.roomList.matched(fields), outcome: '' });
+    if (may === 'see') this.#options.listWriter.touched(fields);
+    else this.#settle(game, { entry, accounts, line: this.#options.listWriter.matched(fields), outcome: '' });
     return {
       fields,
       you: { playerId: playerId!, host: isHost === '1', private: privatePart.parse(own!) },

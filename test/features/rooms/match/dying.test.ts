@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
-import { RoomList } from '../../../../src/features/rooms/list/room-list.ts';
+import { ListWriter } from '../../../../src/features/rooms/list/list-writer.ts';
 import { Matches } from '../../../../src/features/rooms/match/matches.ts';
 import type { ScriptConnection } from '../../../../src/redis/script-runner.ts';
 import { callerFrom } from '../../../../src/server/identity/caller.ts';
@@ -25,8 +25,8 @@ async function matchAndDie(game: string, installId: string, call: number, losesA
   const connection: ScriptConnection = { call: (command, words) => redis.call(command, ...words) };
   const scripts = new DyingScripts(connection, service.now);
   const parts = { scripts, config: testConfig(), now: service.now, log: pino({ level: 'silent' }) };
-  const roomList = new RoomList({ ...parts, metrics: { count() {}, gauge() {} } });
-  const matches = new Matches({ ...parts, roomList, metrics: { countBy() {} } });
+  const listWriter = new ListWriter({ ...parts, metrics: { count() {}, gauge() {} } });
+  const matches = new Matches({ ...parts, listWriter, metrics: { countBy() {} } });
   scripts.dieBefore(call, losesAnswer);
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   const wanted = {
@@ -42,7 +42,7 @@ async function matchAndDie(game: string, installId: string, call: number, losesA
   await matches.match(caller, wanted).catch((error: Error) => expect(error.message).toBe('the process died'));
   // The match has sent its remaining commands together with its answer.
   await redis.ping();
-  await roomList.close();
+  await listWriter.close();
   return scripts.calls.length >= (losesAnswer ? call - 1 : call);
 }
 

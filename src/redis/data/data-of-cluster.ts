@@ -1,13 +1,13 @@
 import { acceptCluster, type DataSecret } from './accept-cluster.ts';
-import type { Cluster } from './cluster-client.ts';
+import type { Cluster } from '../cluster-client.ts';
 import { DATA_ID_KEY, dataIdValue, idIn, newDataId, readId, succeeds } from './data-id.ts';
 import type { DataVerdict } from './data-verdict.ts';
 import { DATA_VERSION_KEY } from './data-version.ts';
 import type { DataMemory, KnownData, OwnVerdictOptions } from './known-data.ts';
-import type { ScriptShard } from './script-runner.ts';
-import type { Shard } from './shard.ts';
-import { slotOf, SLOTS, tagOf } from './slots.ts';
-import { within } from './within.ts';
+import type { ScriptShard } from '../script-runner.ts';
+import type { Shard } from '../shard.ts';
+import { slotOf, SLOTS, tagOf } from '../slots.ts';
+import { within } from '../within.ts';
 
 /** Milliseconds from a failed check of a primary to the next check of all primaries. */
 const RETRY_MS = 100;

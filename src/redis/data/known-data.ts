@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { RedisClock } from './redis-clock.ts';
-import type { ScriptRunner, ScriptShard } from './script-runner.ts';
+import type { RedisClock } from '../redis-clock.ts';
+import type { ScriptRunner, ScriptShard } from '../script-runner.ts';
 
 /** Keeps what a process must remember across restarts: the files `data-id` and `data-heartbeats` in DATA_DIR. */
 export interface DataMemory {

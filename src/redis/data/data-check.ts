@@ -1,9 +1,9 @@
 import { DATA_ID_KEY, heartbeatText, checkData, MOST_BEHIND_MS, newDataId, readData } from './data-id.ts';
 import { parseRefusal, type NotedRefusal } from './data-refusal.ts';
 import type { DataVerdictOptions } from './known-data.ts';
-import type { Answer } from './script-runner.ts';
-import { tagOf } from './slots.ts';
-import { REFUSES_WRITES } from './write-probe.ts';
+import type { Answer } from '../script-runner.ts';
+import { tagOf } from '../slots.ts';
+import { REFUSES_WRITES } from '../write-probe.ts';
 
 /**
  * Milliseconds for which the check does not write after a replica has refused its write. Each refusal closes the connection, and during

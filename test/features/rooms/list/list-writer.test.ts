@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { readPage } from '../../../../src/features/rooms/list/page.ts';
-import { RoomList } from '../../../../src/features/rooms/list/room-list.ts';
+import { ListWriter } from '../../../../src/features/rooms/list/list-writer.ts';
 import type { RoomFields } from '../../../../src/features/rooms/record.ts';
 import { ScriptRunner } from '../../../../src/redis/script-runner.ts';
 import { forFile, freshId, start } from '../../../harness.ts';
@@ -15,7 +15,7 @@ const RENEWAL_MS = 50;
 function listOfProcess() {
   const scripts = new ScriptRunner(service.service.connections.scripts, { now: service.now });
   const metrics = { count() {}, gauge() {} };
-  const list = new RoomList({ scripts, log: pino({ level: 'silent' }), now: service.now, metrics, renewalMs: RENEWAL_MS });
+  const list = new ListWriter({ scripts, log: pino({ level: 'silent' }), now: service.now, metrics, renewalMs: RENEWAL_MS });
   const game = freshId('game').toLowerCase();
   /** The summaries of the rooms in the list. */
   const seen = async (): Promise<string[]> => {

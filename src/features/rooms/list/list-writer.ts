@@ -76,7 +76,7 @@ interface Renewed {
   readonly socket: PresentSocket;
 }
 
-export interface RoomListOptions {
+export interface ListWriterOptions {
   readonly scripts: ScriptRunner;
   readonly log: Logger;
   readonly now: () => number;
@@ -98,8 +98,8 @@ export interface RoomListOptions {
  * matters for lists, its answer has the time until which somebody is present (`presentUntil`). When the last channel ends, `presence.lua`
  * answers 0, and the room leaves the lists at once.
  */
-export class RoomList {
-  readonly #options: RoomListOptions;
+export class ListWriter {
+  readonly #options: ListWriterOptions;
   /** The welcomed sockets of this process by room code and connection id. */
   readonly #sockets = new Map<string, Map<string, Renewed>>();
   /** By entry: the time at which this process last wrote the room into lists after an act, in milliseconds since 1970. */
@@ -116,7 +116,7 @@ export class RoomList {
   #failed = 0;
   #swept = 0;
 
-  constructor(options: RoomListOptions) {
+  constructor(options: ListWriterOptions) {
     this.#options = options;
     const { metrics } = options;
     const renew = (): void => void (this.#renewal ??= this.#renew().finally(() => (this.#renewal = undefined)));

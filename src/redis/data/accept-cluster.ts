@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
-import type { Cluster } from './cluster-client.ts';
+import type { Cluster } from '../cluster-client.ts';
 import { DATA_ID_KEY, dataIdValue } from './data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from './data-version.ts';
-import { slotOf, SLOTS, tagOf } from './slots.ts';
+import { slotOf, SLOTS, tagOf } from '../slots.ts';
 
 /** Number of slots whose data ids or secrets one pipeline reads or writes. */
 const SLOTS_AT_ONCE = 1000;

@@ -2,7 +2,7 @@ import { heartbeatText, MOST_BEHIND_MS } from './data-id.ts';
 import type { Found } from './data-check.ts';
 import { refusalText, type DataRefusal } from './data-refusal.ts';
 import type { DataVerdictOptions } from './known-data.ts';
-import { defineLibrary, defineScript } from './script.ts';
+import { defineLibrary, defineScript } from '../script.ts';
 
 const library = defineLibrary(new URL('data-id.lua', import.meta.url));
 

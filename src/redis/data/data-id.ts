@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { defineLibrary, defineScript } from './script.ts';
-import { ForeignValue, otherType } from './text-key.ts';
+import { defineLibrary, defineScript } from '../script.ts';
+import { ForeignValue, otherType } from '../text-key.ts';
 
 /**
  * The Redis key of the data id: a random text that the first start writes. A changed text shows a process that Redis has other data than

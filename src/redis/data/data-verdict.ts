@@ -4,7 +4,7 @@ import { describeRefusal, hashOfSecret, refusalOfOlder, refusalOfSecret, type Da
 import type { DataProblem, DataVerdictOptions } from './known-data.ts';
 import { missingFrom, timeOf } from './describe-older-data.ts';
 import { RefusalNotes } from './refusal-notes.ts';
-import type { ScriptRunner } from './script-runner.ts';
+import type { ScriptRunner } from '../script-runner.ts';
 
 /** Judges the data of one Redis, or of one primary of a Cluster: known, lost, replaced, older, or refused by another service. */
 export class DataVerdict {

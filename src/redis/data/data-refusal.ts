@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
-import type { Cluster } from './cluster-client.ts';
+import type { Cluster } from '../cluster-client.ts';
 import { DATA_ID_KEY, readId, REFUSED } from './data-id.ts';
 import { timeOf } from './describe-older-data.ts';
 

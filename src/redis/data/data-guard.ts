@@ -1,15 +1,15 @@
 import { EventEmitter } from 'node:events';
 import type { Logger } from 'pino';
 import type { DataSecret } from './accept-cluster.ts';
-import type { RedisConnections } from './redis-connections.ts';
+import type { RedisConnections } from '../redis-connections.ts';
 import { DATA_ID_KEY } from './data-id.ts';
 import { DataOfCluster } from './data-of-cluster.ts';
 import { DataVerdict } from './data-verdict.ts';
 import type { DataMemory, KnownData, OwnVerdictOptions } from './known-data.ts';
-import type { RedisClock } from './redis-clock.ts';
-import type { ScriptLink } from './script-link.ts';
-import { ScriptRunner, type DataCheck, type ScriptShard } from './script-runner.ts';
-import { OTHER_DATA } from './script-text.ts';
+import type { RedisClock } from '../redis-clock.ts';
+import type { ScriptLink } from '../script-link.ts';
+import { ScriptRunner, type DataCheck, type ScriptShard } from '../script-runner.ts';
+import { OTHER_DATA } from '../script-text.ts';
 
 const POLL_INTERVAL_MS = 1000;
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { SettingError } from '../config.ts';
-import { ForeignValue, readText } from './text-key.ts';
+import { SettingError } from '../../config.ts';
+import { ForeignValue, readText } from '../text-key.ts';
 
 /**
  * The version of the data that this coinop writes. A release raises the version when it has to convert older data. `src/upgrades.ts`
