@@ -30,8 +30,8 @@ export class Journal {
 
   constructor(options: JournalOptions) {
     this.#options = options;
-    // The queue is durable, because on a Cluster a failover could otherwise lose the entry but keep the decision, and no process would take
-    // the later steps.
+    // The queue is durable. On a Cluster a failover could otherwise lose the queue's entry and keep the decision in another slot, and no
+    // process would take the later steps.
     this.#queue = new Queue(options.name, options.scripts, true);
   }
 

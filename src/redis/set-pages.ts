@@ -22,7 +22,7 @@ function isScanCursor(text: string): boolean {
   return /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
 }
 
-/** Whether a text is a cursor in a set: `<cursor of SSCAN>`, or `<cursor>~<member>` if a page ended after this member within a part. */
+/** Whether a text is a cursor of pages of a set: `<cursor of SSCAN>`, or `<cursor>~<member>` if SSCAN answered more after that member. */
 export function isSetCursor(text: string): boolean {
   const [scan = '', after, ...rest] = text.split('~');
   return isScanCursor(scan) && rest.length === 0 && (after === undefined || /^[\w-]{1,64}$/.test(after));

@@ -1,8 +1,8 @@
 import type { RateLimit } from './rate-limit.ts';
 
 /**
- * The guesses of one address at room codes, tokens and the like: the number of guesses that are being checked, and the guesses that wait to
- * be checked.
+ * How often one address guesses at room codes, tokens and the like: the number of its guesses that are being checked, and those that wait
+ * for their check.
  */
 interface Guessing {
   open: number;

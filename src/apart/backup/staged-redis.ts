@@ -30,7 +30,7 @@ const ENDED_FIRST = '1000';
 /** A separate Redis process on the data of a backup. */
 export interface StagedRedis {
   readonly redis: Redis;
-  /** Stops the Redis process. Its data stays in `redis`, below the folder, in the layout of the service's private Redis. */
+  /** Stops the Redis process. The data stays in the subfolder `redis`, in the same files as that of the service's private Redis. */
   stop(): Promise<void>;
 }
 

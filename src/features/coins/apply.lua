@@ -12,7 +12,7 @@
 -- `operation` is the letter of the entry's type and the signed coins: "d-30". `secret` is the secret of the hashes of idempotency keys.
 -- `rules` is '' for a client with default settings, else "<daily cap> <day> <proof wanted> <milliseconds kept>[ <origin>]":
 -- - daily cap: the most coins that credits and purchases may add on the UTC day `day`. 0: no limit, as for a server key or an operator.
--- - proof wanted: 1 if a credit or a purchase needs an install that was proven genuine. Always 0 for a server key or an operator.
+-- - proof wanted: 1 if a credit or a purchase needs an install that was proven genuine. A server key or an operator never needs one.
 -- - milliseconds kept: the age at which entries are deleted. 0: entries stay forever.
 -- - origin: the server key or the operator that makes the entry (entry-origin.ts). An entry of a client has no origin, so that its
 --   calls need no longer argument.

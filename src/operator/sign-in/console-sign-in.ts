@@ -24,7 +24,7 @@ export type Why = 'stale' | 'denied' | 'away' | 'bad_token' | 'no_group' | 'othe
 /** The keys of used states, for the audit. */
 export const STATE_KEYS = /^\{console-state:[\w-]{43}\}$/;
 
-/** A state can be used only once. So nobody who reads an address later can send it again. */
+/** A state can be used only once. So whoever finds the callback URL later, in a history or a log, cannot use it again. */
 const useState = defineScript({
   name: 'operator/use-console-state',
   lua: `if redis.call('SET', state, '1', 'NX', 'PX', kept_ms) then return {'first'} end

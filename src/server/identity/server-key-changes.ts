@@ -161,8 +161,7 @@ export class ServerKeyChanges {
     for (;;) {
       const key = await this.find(id);
       if (key.state === 'revoked') return false;
-      // Another command may have changed the key since it was read. The change is then repeated: a revocation must not fail because of
-      // that.
+      // A revocation must not fail because another command changed the key since it was read. So it is tried again on the new text.
       if (await this.#tryChange([[id, key.text, changed(key.text, { revokedAt: this.#now() })]])) return true;
     }
   }

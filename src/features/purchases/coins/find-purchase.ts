@@ -29,8 +29,8 @@ export async function findPurchase(name: string, scripts: ScriptRunner): Promise
 const MOST_DUE = 50;
 
 /**
- * Purchases whose entries are not booked, not paid for or not reported to the store, earliest due first. Only the first MOST_DUE purchases
- * of each sorted set of the queue are read.
+ * Stuck purchases, earliest due first: the purchase is not paid for, its ledger entry is not booked, or the store does not know yet that it
+ * is consumed or finished. Only the first MOST_DUE purchases of each sorted set of the queue are read.
  */
 export async function stuckPurchases(scripts: ScriptRunner): Promise<(FoundPurchase & { readonly dueAt: number })[]> {
   const due = new Map(await new Queue(purchaseKeys.due, scripts).earliest(MOST_DUE));

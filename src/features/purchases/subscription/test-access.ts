@@ -19,7 +19,7 @@ export function withinTestBounds<Other extends string>(
   const { state, expiresAt, willRenew, boughtAt = 0 } = answer;
   const last = boughtAt + LONGEST_MS;
   // If a purchase is known to renew, it gives access for some time after its end, while the service waits for the renewal
-  // (RENEWAL_LEEWAY_MS). So the answer no longer says that it renews.
+  // (RENEWAL_LEEWAY_MS). So `willRenew: true` is removed here: that time would exceed LONGEST_MS.
   if (expiresAt === undefined || expiresAt < last) return { ...answer, willRenew: willRenew === true ? undefined : willRenew };
   return { ...answer, state: isPaid(state) ? 'canceled' : state, expiresAt: last, willRenew: false };
 }
