@@ -157,8 +157,11 @@ const save = withAccount(async (person, account) => {
   account.saves.set(name, data);
 });
 
-/** If a process dies in a move, the queue takes the rest of it over after 10 s, or 10 s later if the process that takes it over dies. */
-const QUEUE_MS = 40_000;
+/**
+ * If a process dies in a move, the queue takes the rest of it over after 10 s, or 10 s later if the process that takes it over dies. What
+ * arrives under the name of an account that is merging, such as a score that its own guest brings, follows a minute after the merge.
+ */
+const QUEUE_MS = 100_000;
 
 /** Compares what an account has besides coins with the model. */
 export async function hasAll(person: Person, account: Account): Promise<void> {
