@@ -47,7 +47,7 @@ const APART = [
   'test/features/guest-moves/{move-crash,move-interleaved,move-purchases}.test.ts',
   'test/features/purchases/subscription/{purchase-check,saga,without-end}.test.ts',
   'test/features/webhooks/{allowed-addresses,endpoint-health,example,request-places,sender,shared-log-reader,waiting-events,webhook-auditor}.test.ts',
-  'test/operator/{find-account,list-accounts,log,move-purchase,purchases}.test.ts',
+  'test/operator/{find-account,list-accounts,log,move-purchase,purchases,take-back-grant}.test.ts',
   'test/realtime/{bearer,cluster,databases,drain,long-poll,missed,pairing,processes,rooms,session-end}.test.ts',
   'test/apart/sandbox/subscription-lifecycle.test.ts',
 ];

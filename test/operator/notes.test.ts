@@ -41,7 +41,7 @@ test('a repeated note is written once, and a removed one is gone', async () => {
 test('notes move with a guest, and are erased with the account', async () => {
   const [guest, owner, subject] = [await account(1), await account(1), freshId('user')];
   const { accountId } = (await signInToStore(service, subject, { installId: owner.installId })).body;
-  await write(accountId, 'of the owner');
+  const { note } = await write(accountId, 'of the owner');
   await write(guest.accountId, 'of the guest');
   await signInToStore(service, subject, { installId: guest.installId });
   const texts = async () => (await notesOf(accountId)).map(({ text }: { text: string }) => text).toSorted();
@@ -52,6 +52,7 @@ test('notes move with a guest, and are erased with the account', async () => {
   expect((await admin.change(`/accounts/${accountId}/delete`)).body).toMatchObject({ ok: true });
   await expect.poll(() => service.service.redis.exists(`{${accountId}}:notes`)).toBe(0);
   expect((await write(accountId, 'too late')).error.code).toBe('account_deleted');
+  expect((await change(`/accounts/${accountId}/drop-note`, { note })).body.error.code).toBe('account_deleted');
 });
 
 test('a text that is too long, empty or of several lines is refused, and so is one on a full or unknown account', async () => {

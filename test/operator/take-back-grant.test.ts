@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
+import { GrantPace } from '../../src/operator/grant-pace.ts';
 import { audited } from '../consistency/audited.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
@@ -174,4 +175,12 @@ test('a key of support may not, and a body beyond its bounds is refused', async 
 
 test('the audit finds nothing wrong in what was taken back', async () => {
   expect((await audited(own.location)).findings).toEqual([]);
+});
+
+test('too many at once have to wait for their turns', async () => {
+  const { accountId } = await account(1);
+  const begin = vi.spyOn(GrantPace.prototype, 'begin').mockReturnValueOnce(false);
+  const { body, headers } = await takeBack('late', [accountId]);
+  expect([body.error.code, headers.get('retry-after')]).toEqual(['rate_limited', '1']);
+  begin.mockRestore();
 });

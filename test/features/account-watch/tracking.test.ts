@@ -37,14 +37,19 @@ test('a lost connection loses no change', async () => {
 test('a credit of an account that nobody watches takes the same commands as if nobody watched any, and publishes nothing', async () => {
   const seen: string[][] = [];
   using _ = await monitored(own.redis, (words) => void seen.push(words));
-  const names = ['rpush', 'hsetnx', 'lindex', 'exists', 'publish', 'evalsha'];
-  /** How often twenty credits of an account take each command. The commands of other work come when they are due. */
-  const taken = async (installId: string): Promise<number[]> => {
-    seen.length = 0;
-    for (let count = 0; count < 20; count++) await credit(installId, 1);
+  const heardAll = async (): Promise<void> => {
     const end = freshId('end');
     await own.redis.echo(end);
     await eventually(() => seen.some((words) => words.includes(end)));
+  };
+  const names = ['rpush', 'hsetnx', 'lindex', 'exists', 'publish', 'evalsha'];
+  /** How often twenty credits of an account take each command. The commands of other work come when they are due. */
+  const taken = async (installId: string): Promise<number[]> => {
+    // Redis tells of earlier commands after their replies.
+    await heardAll();
+    seen.length = 0;
+    for (let count = 0; count < 20; count++) await credit(installId, 1);
+    await heardAll();
     const tag = `{${accountIdOf(installId)}}`;
     const ofAccount = seen.filter((words) => words.some((word) => word.includes(tag)));
     return names.map((name) => ofAccount.filter(([command]) => command!.toLowerCase() === name).length);
