@@ -73,8 +73,8 @@ export const mistakes: readonly ClientMistake[] = [
     [
       'a repeated operation has a new key',
       '_outbox.py',
-      '            result = await self._send(operation, credential)',
-      '            result = await self._send({**operation, "key": random_text()}, credential)',
+      'OPERATIONS[kind], given, credential,',
+      'OPERATIONS[kind], {**given, "key": random_text()}, credential,',
     ],
     [
       'a message is sent again after a lost answer',

@@ -13,9 +13,9 @@ import json
 from typing import Callable, List, Optional
 
 from ._patch import combined
-from ._request import Fields, backoff, compact, is_temporary
+from ._request import Fields, backoff, compact, failure, is_temporary, picked
 from ._store import random_text
-from ._time import Clock, Timer
+from ._time import NEVER, Clock, settle
 
 MOST_ACTS = 256
 MOST_SENT = 16
@@ -53,10 +53,6 @@ class _Bucket:
         self._paid_until = max(self._paid_until, self._clock.now()) + self._interval
 
 
-def refused_as(code: str, message: Optional[str] = None) -> Fields:
-    return {"ok": False, "error": {"code": code, "message": message or code}}
-
-
 class ActQueue:
     def __init__(
         self, clock: Clock, changed: Callable[[], None], stuck: Callable[[], None], refused: Callable[[Fields, Act], None]
@@ -85,15 +81,14 @@ class ActQueue:
         self._refusal: Optional[Fields] = None
         self._tries = 0
         self._paused_until = 0.0
-        self._pausing: Optional[Timer] = None
-        self._listening: Optional[Timer] = None
+        self._pausing = NEVER
+        self._listening = NEVER
 
     def _settle(self, act: Act, result: Fields) -> None:
         if not result["ok"]:
             self._refused(result["error"], act)
         for done in act.done:
-            if not done.done():
-                done.set_result(result)
+            settle(done, result)
 
     def _following(self, act: Act) -> Optional[Fields]:
         """The fields with which an act can be sent while others have no answer. None: it has to wait."""
@@ -103,9 +98,9 @@ class ActQueue:
         return combined(before[-1].fields, act.fields, "data") if before else act.fields
 
     def _listen(self) -> None:
-        if self._listening:
-            self._listening.cancel()
-        self._listening = self._clock.later(SILENCE_MS, self._stuck) if self._sent and not self._is_http else None
+        self._listening.cancel()
+        if self._sent and not self._is_http:
+            self._listening = self._clock.later(SILENCE_MS, self._stuck)
 
     def _wait_ms(self, action: str) -> float:
         pause = self._paused_until - self._clock.now()
@@ -119,9 +114,7 @@ class ActQueue:
         return wait
 
     def _pump(self) -> None:
-        if self._pausing:
-            self._pausing.cancel()
-            self._pausing = None
+        self._pausing.cancel()
         while self._line and self._waiting and not self._again and len(self._sent) < MOST_SENT:
             act = self._waiting[0]
             fields = self._following(act) if self._sent else act.fields
@@ -133,15 +126,12 @@ class ActQueue:
                 return
             self._waiting.pop(0)
             act.fields = fields
-            self._number(act)
+            if not act.order:
+                act.order = self._next_order
+                self._next_order += 1
             self._sent.append(act)
             self._listen()
             self._line(act)
-
-    def _number(self, act: Act) -> None:
-        if not act.order:
-            act.order = self._next_order
-            self._next_order += 1
 
     def unanswered(self) -> List[Act]:
         return sorted([*self._sent, *self._again, *self._waiting], key=lambda act: act.order or 2**53)
@@ -158,7 +148,7 @@ class ActQueue:
         for act in again:
             # The service may have sent this message already, and must not send it twice.
             if is_late and act.is_unclear and act.action == "message":
-                self._settle(act, refused_as("store_unavailable"))
+                self._settle(act, failure("store_unavailable"))
                 continue
             if is_late:
                 act.order = 0
@@ -205,7 +195,7 @@ class ActQueue:
             last.fields = both
             last.done.append(done)
         elif len(self.unanswered()) >= MOST_ACTS:
-            done.set_result(refused_as("queue_full", f"{MOST_ACTS} acts wait already."))
+            done.set_result(failure("queue_full", f"{MOST_ACTS} acts wait already."))
             return done
         else:
             act = Act(action, fields, done)
@@ -231,8 +221,7 @@ class ActQueue:
             act.seq = seq
             if seq > self._room_seq:
                 self._shown.append(act)
-            more = {name: answer[name] for name in ("replayed", "away") if name in answer}
-            self._settle(act, {"ok": True, "seq": seq, **more})
+            self._settle(act, {"ok": True, "seq": seq, **picked(answer, "replayed", "away")})
         elif is_temporary(error) and error["code"] != "internal":
             self._postpone(act, error)
         else:
@@ -261,7 +250,7 @@ class ActQueue:
         foreign = [act for act in self._waiting if act.seat and self._seat and act.seat != self._seat]
         self._waiting = [act for act in self._waiting if act not in foreign]
         for act in foreign:
-            self._settle(act, refused_as("not_in_room", "It was made for another seat."))
+            self._settle(act, failure("not_in_room", "It was made for another seat."))
         for act in self._waiting:
             act.seat = self._seat
         if foreign:
@@ -277,8 +266,7 @@ class ActQueue:
         waiting, self._waiting = self._waiting, []
         for act in waiting:
             self._settle(act, {"ok": True, "seq": self._room_seq} if _has_left(act, error) else {"ok": False, "error": error})
-        if self._pausing:
-            self._pausing.cancel()
+        self._pausing.cancel()
         self._changed()
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Awaitable, Callable, Dict, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from ._request import Credential, Fields, compact
-from ._store import SafeStore, random_text
-from ._time import Clock, spawn
+from ._store import random_text
+from ._time import spawn
+from .calls import ROUTES
+
+if TYPE_CHECKING:
+    from .client import Client
 
 HOUR_MS = 3_600_000
 ASK_MS = 24 * HOUR_MS
@@ -25,21 +29,12 @@ def by_install(install_id: str) -> Credential:
 
 
 class Identity:
-    def __init__(
-        self,
-        store: SafeStore,
-        key: str,
-        given: Optional[str],
-        warn: Callable[[str], None],
-        clock: Clock,
-        ask: Callable[[Credential], Awaitable[Fields]],
-    ) -> None:
-        self._store = store
-        self._key = key
+    def __init__(self, client: "Client", given: Optional[str]) -> None:
+        self._client = client
+        self._store = client._store
+        self._clock = client._clock
+        self._key = f"{client._name}:me"
         self._given = given
-        self._warn = warn
-        self._clock = clock
-        self._ask = ask
         self._asked = -float(HOUR_MS)
         self._known: Optional[Dict[str, Any]] = None
         """The caller as this client last read or wrote it, because somebody may empty the store meanwhile."""
@@ -51,7 +46,7 @@ class Identity:
             self._known = me
             return me
         if self._known and not self._store.is_unread(self._key):
-            self._warn("coinop: the store was emptied")
+            self._client._warn("coinop: the store was emptied")
         return self._save(self._known or {"installId": self._given or random_text()})
 
     def _save(self, me: Dict[str, Any]) -> Dict[str, Any]:
@@ -61,7 +56,7 @@ class Identity:
 
     async def _renew(self, token: str) -> None:
         self._asked = self._clock.now()
-        reply = await self._ask(by_token(token))
+        reply = await self._client._repeat(ROUTES["sessions.current"], {}, None, None, by=lambda: by_token(token))
         me = self.load()
         # The result is dropped if another sign-in or sign-out came in the meantime.
         if reply.get("accountId") and me.get("sessionToken") == token:

@@ -9,23 +9,23 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import Any, Awaitable, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from ._identity import Identity, Owner
-from ._request import Credential, Fields, backoff, compact, failure, stopped_by
-from ._store import SafeStore, random_text
-from ._time import Clock, Signal, sleep, spawn, within
+from ._identity import Owner
+from ._request import TRY_MS, Fields, backoff, compact, failure, stopped_by
+from ._room import guarded
+from ._store import random_text
+from ._time import Signal, settle, sleep, spawn, within
+from .calls import ROUTES
 
-OPERATIONS = {
-    "credit": "POST /v1/coins/credit",
-    "purchase": "POST /v1/coins/purchase",
-    "debit": "POST /v1/coins/debit",
-    "buy": "POST /v1/purchases",
-}
+if TYPE_CHECKING:
+    from .client import Client
+
+OPERATIONS = {name.split(".")[1]: ROUTES[name] for name in ("coins.credit", "coins.purchase", "coins.debit", "purchases.buy")}
+PURCHASE_MS = 20_000
+"""The most milliseconds of a try for which the service asks the app store, which takes up to 17 s."""
 DEFINITE = (400, 403, 409, 410, 413, 422)
 """The statuses of a final refusal: nothing was changed, and the same operation would be refused again."""
-
-SendOperation = Callable[[Fields, Credential], Awaitable[Fields]]
 
 
 class _Own(NamedTuple):
@@ -35,23 +35,14 @@ class _Own(NamedTuple):
 
 
 class Outbox:
-    def __init__(
-        self,
-        store: SafeStore,
-        prefix: str,
-        identity: Identity,
-        clock: Clock,
-        closed: Signal,
-        send: SendOperation,
-        on_result: Callable[[Fields, Fields], None],
-    ) -> None:
-        self._store = store
-        self._prefix = prefix
-        self._identity = identity
-        self._clock = clock
-        self._closed = closed
-        self._send = send
-        self._on_result = on_result
+    def __init__(self, client: "Client", on_operation: Optional[Callable[..., object]], on_purchase: Optional[Callable[..., object]]) -> None:
+        self._client = client
+        self._store = client._store
+        self._prefix = f"{client._name}:op:"
+        self._clock = client._clock
+        self._closed = client._closed
+        self._on_operation = on_operation
+        self._on_purchase = on_purchase
         self._own: Dict[str, _Own] = {}
         """The operations that this client has made. It finishes them even if the store loses them."""
         self._queue: List[str] = []
@@ -64,11 +55,11 @@ class Outbox:
         self._last_failure: Optional[Fields] = None
         self._retry: Optional["asyncio.Task[Any]"] = None
         self._waking = Signal()
-        closed.listen(self._end)
+        self._closed.listen(self._end)
 
     def _end(self) -> None:
         for own in list(self._own.values()):
-            _settle(own.done, {**failure("aborted"), "pending": True})
+            settle(own.done, {**failure("aborted"), "pending": True})
 
     def _remove(self, key: str) -> None:
         self._own.pop(key, None)
@@ -111,10 +102,11 @@ class Outbox:
             return None
         operation, owner = entry
         own = self._own.get(key)
-        credential = None if owner in self._held_owners else self._identity.credential_of(owner)
-        result: Fields = {**failure("sign_in_required"), "status": 401}
-        if credential is not None:
-            result = await self._send(operation, credential)
+        given = dict(operation)
+        kind = given.pop("type")
+        credential = None if owner in self._held_owners else self._client._identity.credential_of(owner)
+        try_ms = PURCHASE_MS if kind == "buy" else TRY_MS
+        result = await self._client._sender.once(OPERATIONS[kind], given, credential, self._closed, try_ms)
         if result["ok"] and "balanceAfterCoins" not in result:
             # Another server has answered.
             return failure("not_coinop")
@@ -126,7 +118,7 @@ class Outbox:
             self._held_owners.append(owner)
             self._held.append(key)
             result = {**result, "pending": True}
-        elif operation["type"] == "buy" and status:
+        elif kind == "buy" and status:
             # The app store is down, or the catalogue lacks the product. Coin operations must not wait for that.
             self._own.pop(key, None)
             result = {**result, "pending": True}
@@ -134,8 +126,8 @@ class Outbox:
         else:
             return result
         if own:
-            _settle(own.done, result)
-        self._on_result(operation, result)
+            settle(own.done, result)
+        guarded(self._on_purchase if kind == "buy" else self._on_operation, operation, result)
         return None
 
     async def _later(self) -> None:
@@ -191,7 +183,7 @@ class Outbox:
             self._remove(key)
         self._held = []
 
-    async def operate(self, operation: Fields, signal: Optional[Signal], timeout_ms: float) -> Fields:
+    async def operate(self, kind: str, given: Fields, signal: Optional[Signal], timeout_ms: float) -> Fields:
         """Keeps an operation, and sends it. When the time is up it goes on, and the result has `pending`."""
         if self._closed.aborted or (signal and signal.aborted):
             return failure("aborted")
@@ -199,8 +191,11 @@ class Outbox:
             self._adopt()
         # The time in the key rises even if the clock is set back, so that the keys keep the order of the operations.
         self._last_stamp = max(self._last_stamp + 1, int(self._clock.wall()))
+        # The app store's own id makes a purchase unique.
+        unique = {} if kind == "buy" else {"key": given["key"] if given.get("key") is not None else random_text()}
+        operation = {**given, **unique, "type": kind}
         key = f"{self._prefix}{max(self._last_stamp, 0):015d}{random_text()}"
-        owner = self._identity.owner()
+        owner = self._client._identity.owner()
         done: "asyncio.Future[Fields]" = asyncio.get_running_loop().create_future()
         text = compact([operation, owner])
         self._own[key] = _Own(operation, owner, done)
@@ -212,14 +207,9 @@ class Outbox:
             def late() -> None:
                 is_aborted = signal is not None and signal.aborted
                 last = None if is_aborted else self._last_failure
-                _settle(done, {**(last or stopped_by([signal])), "pending": True})
+                settle(done, {**(last or stopped_by([signal])), "pending": True})
 
             whole.listen(late)
             return await asyncio.shield(done)
 
         return await within(self._clock, timeout_ms, [signal], work)
-
-
-def _settle(done: "asyncio.Future[Fields]", result: Fields) -> None:
-    if not done.done():
-        done.set_result(result)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import re
 from typing import Any, Awaitable, Callable, Dict, Optional, Sequence
 from urllib.parse import quote
 
-from ._time import Clock, Signal, is_aborted, sleep, within
+from ._time import Clock, Signal, Stopped, is_aborted, limited, sleep, within
 from ._transport import Transport
 
 Fields = Dict[str, Any]
@@ -31,8 +30,13 @@ def is_temporary(error: Fields) -> bool:
     return error.get("code") in TEMPORARY
 
 
-def failure(code: str, message: Optional[str] = None) -> Fields:
-    return {"ok": False, "error": {"code": code, "message": message or code}}
+def failure(code: str, message: Optional[str] = None, **more: Any) -> Fields:
+    return {"ok": False, "error": {"code": code, "message": message or code, **more}}
+
+
+def picked(reply: Fields, *names: str) -> Fields:
+    """The fields of these names that there are."""
+    return {name: reply[name] for name in names if reply.get(name) is not None}
 
 
 def stopped_by(signals: Sequence[Optional[Signal]]) -> Fields:
@@ -66,11 +70,14 @@ class Sender:
         self.clock = clock
         self.base = base
 
-    async def once(self, route: str, given: Fields, headers: Credential, signal: Optional[Signal], try_ms: float = TRY_MS) -> Fields:
+    async def once(self, route: str, given: Fields, by: Optional[Credential], signal: Optional[Signal], try_ms: float = TRY_MS) -> Fields:
         """Sends a request once. It never raises for the network or the service: every failure is a result.
 
-        `{name}` in the path of the route is replaced by that field; the other fields are the query or the body.
+        `{name}` in the path of the route is replaced by that field; the other fields are the query or the body. by: the headers that name
+        the caller. None: only a sign-in can give them.
         """
+        if by is None:
+            return {**failure("sign_in_required"), "status": 401}
         method, path = route.lstrip("!").split(" ")
         body: Fields = {}
         query = []
@@ -78,7 +85,7 @@ class Sender:
             if f"{{{name}}}" in path:
                 # Else the request would go to another path.
                 if value in (None, ""):
-                    return {"ok": False, "error": {"code": "invalid_request", "message": f"{name} is missing", "field": name}}
+                    return failure("invalid_request", f"{name} is missing", field=name)
                 path = path.replace(f"{{{name}}}", component(value))
             elif method != "GET":
                 body[name] = value
@@ -86,24 +93,13 @@ class Sender:
                 query.append(f"{name}={component(value)}")
         url = self.base + path + ("?" + "&".join(query) if query else "")
         sent = None if method == "GET" else compact(body)
-        more = {} if sent is None else {"content-type": "application/json"}
-
-        async def work(stop: Signal) -> Fields:
-            if stop.aborted:
-                return stopped_by([signal])
-            task = asyncio.ensure_future(self._transport.request(method, url, {**headers, **more}, sent))
-            stop.listen(task.cancel)
-            try:
-                return _answer(*await task)
-            except asyncio.CancelledError:
-                if stop.aborted:
-                    return stopped_by([signal])
-                task.cancel()
-                raise
-            except Exception as error:
-                return stopped_by([signal]) if stop.aborted else failure("network", str(error) or type(error).__name__)
-
-        return await within(self.clock, try_ms, [signal], work)
+        headers = by if sent is None else {**by, "content-type": "application/json"}
+        try:
+            return _answer(*await limited(self.clock, try_ms, [signal], lambda: self._transport.request(method, url, headers, sent)))
+        except Stopped:
+            return stopped_by([signal])
+        except Exception as error:
+            return failure("network", str(error) or type(error).__name__)
 
     async def repeat(
         self, may_repeat: bool, ms: float, signals: Sequence[Optional[Signal]], send: Callable[[Signal], Awaitable[Fields]]

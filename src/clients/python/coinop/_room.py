@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, Awaitable, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
-from ._acts import Act, ActQueue, refused_as
+from ._acts import Act, ActQueue
 from ._patch import applied
-from ._request import TRY_MS, Fields, is_temporary
-from ._time import Clock, Signal, spawn
-from ._watch import RoomChannel, Watch, Watched, hello_of
+from ._request import Fields, failure, is_temporary, picked
+from ._time import spawn
+from ._watch import RoomChannel, void
+
+if TYPE_CHECKING:
+    from .client import Client
 
 HELD = ("session_required", "sign_in_required")
 """The error codes after which a sign-in may give the caller the seat back, so the acts are kept."""
 NO_SEAT = "You have no seat in this room any more: the host removed you, you were away for too long, or you left elsewhere."
 Listener = Callable[..., object]
-Once = Callable[[str, Fields, Dict[str, str], Optional[Signal], float], Awaitable[Fields]]
 
 
 class PlayedRoom:
@@ -25,21 +27,10 @@ class PlayedRoom:
     Each act returns a future of its result: `{"ok": True, "seq": …}` or `{"ok": False, "error": …}`. It is under way without being awaited.
     """
 
-    def __init__(
-        self,
-        code: str,
-        read: Callable[[Fields, Signal, float], Awaitable[Fields]],
-        once: Once,
-        credential: Callable[[], Dict[str, str]],
-        clock: Clock,
-        follow: Callable[[Watched, Callable[[Fields], None]], Watch],
-        warn: Callable[[str], None],
-    ) -> None:
+    def __init__(self, client: "Client", code: str) -> None:
         self.code = code
-        self._once = once
-        self._credential = credential
-        self._clock = clock
-        self._warn = warn
+        self._client = client
+        self._clock = client._clock
         self._listeners: Dict[str, List[Listener]] = {}
         self._warned: "set[str]" = set()
         self._confirmed: Optional[Fields] = None
@@ -52,9 +43,9 @@ class PlayedRoom:
         self._has_left = False
         self._offset_ms: Optional[float] = None
         self._round_trip_ms = float("inf")
-        self._queue = ActQueue(clock, self._changed, lambda: self._channel.drop(), self._refused_act)
-        self._channel = _Channel(self, read)
-        self._watch = follow(self._channel, self._on_state)
+        self._channel = _Channel(self)
+        self._queue = ActQueue(self._clock, self._changed, lambda: self._channel.drop(), self._refused_act)
+        self._watch = client._follow(self._channel, self._on_state)
 
     # What the game reads.
 
@@ -176,7 +167,7 @@ class PlayedRoom:
             return
         warning = f"The act {act.action} was refused: {error.get('message')} ({error['code']})"
         if not self._listeners.get("refused") and warning not in self._warned:
-            self._warn(warning)
+            self._client._warn(warning)
         self._warned.add(warning)
         self._emit("refused", error, {"action": act.action})
 
@@ -215,20 +206,17 @@ class PlayedRoom:
             self._round_trip_ms = ms
             self._offset_ms = now - sent_at - ms / 2
 
-    def _over_http(self, act: Act) -> None:
-        spawn(self._post(act))
-
     async def _post(self, act: Act) -> None:
         """Sends an act by HTTP: for a room that has ended, and on networks that block WebSockets."""
         given = {**act.fields, "code": self.code, "order": act.order, "tab": self._queue.tab}
-        reply = await self._once(f"POST /v1/rooms/{{code}}/{act.action}", given, self._credential(), None, TRY_MS)
+        route = f"POST /v1/rooms/{{code}}/{act.action}"
+        reply = await self._client._sender.once(route, given, self._client._identity.credential(), None)
         if not reply["ok"]:
             return self._queue.answered({"order": act.order, "error": reply["error"]})
         self._sits(reply["you"])
         if self._watch.state["status"] == "ended":
             self._take_room(reply["room"])
-        more = {name: reply[name] for name in ("replayed", "away") if name in reply}
-        self._queue.answered({"order": act.order, "seq": reply["room"]["seq"], **more})
+        self._queue.answered({"order": act.order, "seq": reply["room"]["seq"], **picked(reply, "replayed", "away")})
 
     def _other(self, message: Fields) -> None:
         kind = message.get("type")
@@ -252,30 +240,26 @@ class PlayedRoom:
 
     def _on_state(self, state: Fields) -> None:
         status, code = state["status"], state.get("code")
-        if status == "live":
-            if state["by"] == "poll":
-                self._queue.open(self._over_http, True, self._seat())
-        elif status != "ended":
+        self._is_closed = code == "closed"
+        if code == "finished" or state.get("by") == "poll":
+            self._queue.open(lambda act: void(spawn(self._post(act))), True, self._seat())
+        elif self._is_closed:
+            self._queue.refuse(failure("aborted", "The game has closed the room.")["error"])
+        elif status == "ended":
+            error = failure("room_not_found", "This room does not exist.")["error"]
+            self._queue.refuse(error)
+            if not self._has_left and code in ("gone", "room_not_found"):
+                self._emit("error", error)
+        elif status != "live":
             self._queue.lost()
-        else:
-            self._is_closed = code == "closed"
-            if code == "finished":
-                self._queue.open(self._over_http, True, self._seat())
-            elif self._is_closed:
-                self._queue.refuse(refused_as("aborted", "The game has closed the room.")["error"])
-            else:
-                error = refused_as("room_not_found", "This room does not exist.")["error"]
-                self._queue.refuse(error)
-                if not self._has_left and code in ("gone", "room_not_found"):
-                    self._emit("error", error)
         self._emit("connection", state)
 
 
 class _Channel(RoomChannel):
     """The channel of a played room."""
 
-    def __init__(self, of: PlayedRoom, read: Callable[[Fields, Signal, float], Awaitable[Fields]]) -> None:
-        super().__init__(of.code, read, of._take_room)
+    def __init__(self, of: PlayedRoom) -> None:
+        super().__init__(of._client, of.code, of._take_room)
         self._of = of
         self._send: Callable[[Fields], None] = lambda message: None
         self.drop: Callable[[], None] = lambda: None
@@ -291,13 +275,13 @@ class _Channel(RoomChannel):
         self._greeting = None
 
     def hello(self) -> Optional[Fields]:
-        hello = {**hello_of(self._of._credential()), "tab": self._of._queue.tab}
+        hello = {**self.caller(), "tab": self._of._queue.tab}
         if self._greeting and self._greeting != hello:
             # A connection belongs to one caller. The acts under way on it must not be sent as acts of another.
             self.drop()
             return None
         self._of._queue.refuse(None)
-        self.greeted_at = self._of._clock.now()
+        self.greeted_at = self._client._clock.now()
         self._greeting = hello
         return hello
 

@@ -16,6 +16,10 @@ class Timer:
         self.cancel = cancel
 
 
+NEVER = Timer(lambda: None)
+"""A timer that is not set."""
+
+
 class Clock:
     """The clocks of the machine, in milliseconds."""
 
@@ -46,7 +50,11 @@ class Signal:
             listener()
 
     def listen(self, listener: Callable[[], object]) -> None:
-        self._listeners.append(listener)
+        """Calls back at the abort, and at once if that has been."""
+        if self.aborted:
+            listener()
+        else:
+            self._listeners.append(listener)
 
     def forget(self, listener: Callable[[], object]) -> None:
         if listener in self._listeners:
@@ -61,18 +69,38 @@ async def within(clock: Clock, ms: float, signals: Sequence[Optional[Signal]], w
     """Runs work with a signal that aborts after `ms`, or when one of the given signals aborts."""
     whole = Signal()
     timer = clock.later(ms, whole.abort)
-    for signal in signals:
-        if signal is not None:
-            signal.listen(whole.abort)
-    if is_aborted(signals):
-        whole.abort()
+    given = [signal for signal in signals if signal is not None]
+    for signal in given:
+        signal.listen(whole.abort)
     try:
         return await work(whole)
     finally:
         timer.cancel()
-        for signal in signals:
-            if signal is not None:
-                signal.forget(whole.abort)
+        for signal in given:
+            signal.forget(whole.abort)
+
+
+class Stopped(Exception):
+    """The time is up, or a signal aborted."""
+
+
+async def limited(clock: Clock, ms: float, signals: Sequence[Optional[Signal]], start: Callable[[], Awaitable[T]]) -> T:
+    """Runs work that is cancelled after `ms`, or when one of the given signals aborts. It then raises `Stopped`."""
+
+    async def work(whole: Signal) -> T:
+        if whole.aborted:
+            raise Stopped
+        task = asyncio.ensure_future(start())
+        whole.listen(task.cancel)
+        try:
+            return await task
+        except (Exception, asyncio.CancelledError):
+            task.cancel()
+            if whole.aborted:
+                raise Stopped from None
+            raise
+
+    return await within(clock, ms, signals, work)
 
 
 async def sleep(clock: Clock, ms: float, *signals: Optional[Signal]) -> None:
@@ -82,19 +110,22 @@ async def sleep(clock: Clock, ms: float, *signals: Optional[Signal]) -> None:
 
 async def stopped(signal: Signal) -> None:
     """Waits until the signal aborts."""
-    if signal.aborted:
-        return
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def end() -> None:
-        if not done.done():
-            done.set_result(None)
+        settle(done, None)
 
     signal.listen(end)
     try:
         await done
     finally:
         signal.forget(end)
+
+
+def settle(done: "asyncio.Future[T]", result: T) -> None:
+    """Gives a future its result, if it has none yet."""
+    if not done.done():
+        done.set_result(result)
 
 
 _running: "set[asyncio.Task[Any]]" = set()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from typing import Any, Awaitable, Callable, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 
-from ._request import TRY_MS, Fields, backoff, compact, component, failure, is_temporary
-from ._time import Clock, Signal, Timer, sleep, spawn, stopped
-from ._transport import Socket, Transport
 from ._patch import patched
+from ._request import TRY_MS, Fields, backoff, compact, component, failure, is_temporary, picked
+from ._time import NEVER, Signal, limited, settle, sleep, spawn
+from ._transport import Socket
+from .calls import ROUTES
+
+if TYPE_CHECKING:
+    from .client import Client
 
 OPEN_MS = 4000
 CHECK_MS = 30_000
@@ -30,13 +34,25 @@ POLL_MS = 4000
 NEXT_CALLER_MS = 3000
 
 
+Show = Callable[[Any], None]
+
+
 class Watched:
     """What is watched, how its states are read, and where they go."""
 
     patches = False
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, client: "Client", path: str, show: Show) -> None:
+        self._client = client
+        self._show = show
         self.path = path
+
+    def caller(self) -> Fields:
+        """The hello of the present caller."""
+        credential = self._client._identity.credential()
+        if "authorization" in credential:
+            return {"type": "hello", "sessionToken": credential["authorization"][7:]}
+        return {"type": "hello", "installId": credential["x-install-id"]}
 
     async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
         """Reads the present state or, given seconds to wait, the first state after the position."""
@@ -74,14 +90,11 @@ def wait_of(tries: int, error: Fields) -> float:
 class Watch:
     """A watch. `ended` gives the code with which it ended."""
 
-    def __init__(
-        self, watched: Watched, transport: Transport, url: str, clock: Clock, sockets: bool, on_state: Callable[[Fields], None]
-    ) -> None:
+    def __init__(self, client: "Client", watched: Watched, on_state: Show) -> None:
+        self._client = client
+        self._clock = client._clock
+        self._sockets = client._sockets
         self._watched = watched
-        self._transport = transport
-        self._url = url
-        self._clock = clock
-        self._sockets = sockets
         self._on_state = on_state
         self._closing = Signal()
         self._waking: Optional[Signal] = None
@@ -106,8 +119,7 @@ class Watch:
     def _finish(self, code: str) -> None:
         self._set({"status": "ended", "code": code})
         self._closing.abort()
-        if not self.ended.done():
-            self.ended.set_result(code)
+        settle(self.ended, code)
 
     def close(self) -> None:
         if not self.ended.done():
@@ -211,17 +223,12 @@ class Watch:
 
     async def _over_socket(self) -> Tuple[int, float]:
         """Watches over one WebSocket until it closes. Returns the close code, and for how long it was open: below 0 if it never opened."""
-        url = self._url.replace("http", "ws", 1) + self._watched.path
-        opening = asyncio.ensure_future(self._transport.connect(url + ("?patch=1" if self._watched.patches and not self._whole else "")))
-        timer = self._clock.later(OPEN_MS, lambda: void(opening.cancel()))
-        self._closing.listen(opening.cancel)
+        url = self._client._sender.base.replace("http", "ws", 1) + self._watched.path
+        asked = "?patch=1" if self._watched.patches and not self._whole else ""
         try:
-            socket = await opening
-        except (Exception, asyncio.CancelledError):
+            socket = await limited(self._clock, OPEN_MS, [self._closing], lambda: self._client._transport.connect(url + asked))
+        except Exception:
             return 0, -1
-        finally:
-            timer.cancel()
-            self._closing.forget(opening.cancel)
         link = self._link = _Link(self, socket)
         self._closing.listen(link.stop)
         try:
@@ -245,20 +252,20 @@ class _Link:
         """The position of the newest state that this connection brought."""
         self._room: Any = None
         """The last room of this connection: the next patch applies to it, even if a read has found a newer one."""
-        self._timer: Optional[Timer] = None
+        self._timer = NEVER
         self._pings = False
         self._checks = 0
 
     def _after(self, ms: float, run: Callable[[], object]) -> None:
-        if self._timer:
-            self._timer.cancel()
-        self._timer = None if self._is_over else self._clock.later(ms, lambda: void(run()))
+        self._timer.cancel()
+        if not self._is_over:
+            self._timer = self._clock.later(ms, lambda: void(run()))
 
     def stop(self) -> None:
         """Ends the connection. Another one follows, unless the watch is over."""
         self._is_over = True
         self._socket.close()
-        self._after(0, lambda: None)
+        self._timer.cancel()
 
     async def run(self) -> Tuple[int, float]:
         self._watched.opened(lambda message: self._socket.send(compact(message)), self.stop)
@@ -351,24 +358,22 @@ def void(_: object) -> None:
     """Drops a value."""
 
 
-Read = Callable[[Signal], Awaitable[Fields]]
-
-
 class _ByText(Watched):
     """What the service sends whole, and without positions: each text that differs from the last one gets the next number."""
 
-    def __init__(self, path: str, read: Read, clock: Clock) -> None:
-        super().__init__(path)
-        self._read = read
-        self._clock = clock
+    def __init__(self, client: "Client", path: str, show: Show) -> None:
+        super().__init__(client, path, show)
         self._now = 0
         self._last = ""
+
+    async def read(self, signal: Signal) -> Fields:
+        raise NotImplementedError
 
     def text_of(self, message: Fields) -> Optional[str]:
         raise NotImplementedError
 
-    def show(self, message: Fields) -> None:
-        raise NotImplementedError
+    def shown(self, message: Fields) -> Fields:
+        return message
 
     def is_short(self, reply: Fields) -> bool:
         """Whether the channel may have more than this reply."""
@@ -377,11 +382,11 @@ class _ByText(Watched):
     async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
         # The service answers these reads at once, so the client waits before them.
         if wait:
-            await sleep(self._clock, POLL_MS, signal)
+            await sleep(self._client._clock, POLL_MS, signal)
             if signal.aborted:
                 return failure("aborted")
         before = self._now
-        reply = await self._read(signal)
+        reply = await self.read(signal)
         # The socket has brought news since.
         is_old = self._now > before or (not wait and before and self.is_short(reply))
         return {"ok": True} if reply["ok"] and is_old else reply
@@ -393,24 +398,25 @@ class _ByText(Watched):
     async def deliver(self, message: Fields) -> bool:
         self._last = self.text_of(message) or ""
         self._now += 1
-        self.show(message)
+        self._show(self.shown(message))
         return False
 
 
 class WatchedList(_ByText):
     """A board, or the open rooms."""
 
-    def __init__(self, path: str, field: str, read: Read, clock: Clock, on_list: Callable[[Fields], None], most: int = 0) -> None:
-        super().__init__(path, read, clock)
+    def __init__(self, client: "Client", path: str, field: str, call: str, given: Fields, show: Show, most: int = 0) -> None:
+        super().__init__(client, path, show)
         self._field = field
-        self._on_list = on_list
+        self._call = call
+        self._given = given
         self._most = most
+
+    async def read(self, signal: Signal) -> Fields:
+        return await self._client._sender.once(ROUTES[self._call], self._given, {}, signal)
 
     def text_of(self, message: Fields) -> Optional[str]:
         return compact([message[self._field], message.get("season")]) if self._field in message else None
-
-    def show(self, message: Fields) -> None:
-        self._on_list(message)
 
     def is_short(self, reply: Fields) -> bool:
         return bool(reply.get("nextCursor")) and len(reply[self._field]) < self._most
@@ -419,15 +425,22 @@ class WatchedList(_ByText):
 class WatchedAccount(_ByText):
     """The caller's account."""
 
-    def __init__(self, read: Read, credential: Callable[[], Dict[str, str]], clock: Clock, on_account: Callable[[Fields], None]) -> None:
-        super().__init__("/v1/account/live", read, clock)
-        self._credential = credential
-        self._on_account = on_account
+    def __init__(self, client: "Client", on_account: Show) -> None:
+        super().__init__(client, "/v1/account/live", on_account)
+        self._clock = client._clock
         self._account_id: Optional[str] = None
         self._greeted: Optional[Fields] = None
         self._before: Optional[Fields] = None
         self._greeted_at = 0.0
         self._is_new = True
+
+    async def read(self, signal: Signal) -> Fields:
+        by = self._client._identity.credential()
+        balance = await self._client._sender.once(ROUTES["coins.balance"], {}, by, signal)
+        if not balance["ok"]:
+            return balance
+        reply = await self._client._sender.once(ROUTES["entitlement.current"], {}, by, signal)
+        return {**balance, "entitlement": picked(reply, "state", "access", "expiresAt")} if reply["ok"] else reply
 
     def text_of(self, message: Fields) -> Optional[str]:
         if not message.get("entitlement"):
@@ -435,16 +448,16 @@ class WatchedAccount(_ByText):
         account = message.get("accountId", self._account_id)
         return compact([account, message.get("balanceCoins"), message.get("debtCoins"), message["entitlement"]])
 
-    def show(self, message: Fields) -> None:
+    def shown(self, message: Fields) -> Fields:
         self._account_id = message.get("accountId", self._account_id)
         named = {"accountId": self._account_id} if self._account_id else {}
-        self._on_account({**named, **{name: value for name, value in message.items() if name not in ("type", "ok", "version")}})
+        return {**named, **{name: value for name, value in message.items() if name not in ("type", "ok", "version")}}
 
     def opened(self, send: Callable[[Fields], None], close: Callable[[], None]) -> None:
         self._is_new = True
 
     def hello(self) -> Optional[Fields]:
-        hello = hello_of(self._credential())
+        hello = self.caller()
         if hello != self._greeted:
             self._account_id = None
             self._before = None if self._is_new else self._greeted
@@ -459,7 +472,7 @@ class WatchedAccount(_ByText):
         lost = self._before if self._before and is_recent else self._greeted
         self._before = None
         for _ in range(NEXT_CALLER_MS // 100):
-            if hello_of(self._credential()) != lost:
+            if self.caller() != lost:
                 return True
             await sleep(self._clock, 100)
         return False
@@ -470,14 +483,13 @@ class WatchedPairing(Watched):
 
     _POSITIONS = {"pending": 1, "scanned": 2}
 
-    def __init__(
-        self, token: str, path: str, status: Callable[[Fields, Signal, float], Awaitable[Fields]], closed: Signal, on_status: Callable[[Fields], None]
-    ) -> None:
-        super().__init__(path)
-        self._status = status
-        self._closed = closed
-        self._on_status = on_status
+    def __init__(self, client: "Client", pairing: Fields, on_status: Show) -> None:
+        super().__init__(client, f"/v1/pair/live?token={component(pairing['token'])}", on_status)
+        self._pairing = {"token": pairing["token"], "secret": pairing.get("secret")}
         self._since: Optional[str] = None
+
+    async def _status(self, more: Fields, signal: Signal, ms: float) -> Fields:
+        return await self._client._call("pairing.status", {**self._pairing, **more}, ms, signal)
 
     async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
         return await self._status({"wait": wait, "since": self._since} if wait else {}, signal, 30_000)
@@ -490,9 +502,8 @@ class WatchedPairing(Watched):
         self._since = message["status"]
         # The channel brings only the status. A read gives the session, which the service keeps for ten minutes.
         is_claimed = "type" in message and self._since == "claimed"
-        reply = await self._status({}, self._closed, 600_000) if is_claimed else message
-        named = {"claimedBy": reply["claimedBy"]} if reply.get("claimedBy") else {}
-        self._on_status({"status": self._since, **named})
+        reply = await self._status({}, self._client._closed, 600_000) if is_claimed else message
+        self._show({"status": self._since, **picked(reply, "claimedBy")})
         return self.position_of(message) == 3
 
 
@@ -501,44 +512,37 @@ class RoomChannel(Watched):
 
     patches = True
 
-    def __init__(self, code: str, read: Callable[[Fields, Signal, float], Awaitable[Fields]], take: Callable[[Any], None]) -> None:
-        super().__init__(f"/v1/rooms/{component(code)}/live")
+    def __init__(self, client: "Client", code: str, on_room: Show) -> None:
+        super().__init__(client, f"/v1/rooms/{component(code)}/live", on_room)
         self._code = code
-        self._read = read
-        self._take = take
 
     async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
         given: Fields = {"code": self._code, **({"since": position, "wait": wait} if wait else {})}
-        return await self._read(given, signal, wait * 1000 + TRY_MS)
+        return await self._client._sender.once(ROUTES["rooms.read"], given, {}, signal, wait * 1000 + TRY_MS)
 
     def position_of(self, message: Fields) -> Optional[int]:
         room = message.get("room")
         return int(room["seq"]) if isinstance(room, dict) else None
 
     async def deliver(self, message: Fields) -> bool:
-        self._take(message["room"])
+        self._show(message["room"])
         return bool(message["room"].get("phase") == "ended")
 
 
 class WatchedRoom(RoomChannel):
     """A room, as a spectator or a player who only watches sees it."""
 
-    by: Optional[Callable[[], Dict[str, str]]] = None
-    on_you: Callable[[Any], None]
-    on_error: Callable[[Any], None]
+    def __init__(self, client: "Client", code: str, hello: bool, on_room: Show, on_you: Show, on_error: Show) -> None:
+        super().__init__(client, code, on_room)
+        self._greets = hello
+        self._on_you = on_you
+        self._on_error = on_error
 
     def other(self, message: Fields) -> None:
         if message.get("error"):
-            self.on_error(message["error"])
+            self._on_error(message["error"])
         elif message.get("you"):
-            self.on_you(message["you"])
+            self._on_you(message["you"])
 
     def hello(self) -> Optional[Fields]:
-        return hello_of(self.by()) if self.by else None
-
-
-def hello_of(credential: Dict[str, str]) -> Fields:
-    """The hello of a caller."""
-    if "authorization" in credential:
-        return {"type": "hello", "sessionToken": credential["authorization"][7:]}
-    return {"type": "hello", "installId": credential["x-install-id"]}
+        return self.caller() if self._greets else None

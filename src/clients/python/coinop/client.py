@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 from urllib.parse import quote
 import warnings
 
@@ -22,10 +22,19 @@ SAME_SEAT_MS = 10_000
 """For so long the service gives the same caller the same seat of a match. A later repetition could take a second seat."""
 PROVIDER_MS = 12_000
 """The most milliseconds of a try for which the service asks a provider of sign-ins, which takes up to 10 s."""
-PURCHASE_MS = 20_000
-"""The same for the app store: up to 17 s."""
 ACTS = frozenset("leave ready state kick unready lock unlock rematch start settings data private transfer end".split())
 MOST_LISTED = 50
+
+BY_INSTALL = ("accounts.resolve", "accounts.delete", "sessions.login")
+BY_NOBODY = ("rooms.list", "pairing.open", "pairing.status")
+"""A status is read by the secret of the pairing."""
+OF_PROVIDER = ("signIns.add", "store.provision")
+WITH_SESSION = ("sessions.login", "store.provision", "pairing.open")
+"""Of these the service gives the session in the answer, and not in a cookie."""
+GIVES_SESSION = ("sessions.login", "store.provision", "pairing.status")
+
+OnNews = Optional[Callable[[Any], None]]
+OnResult = Optional[Callable[[Fields, Fields], object]]
 
 
 class Client(Calls):
@@ -47,12 +56,12 @@ class Client(Calls):
         name: str = "coinop",
         install_id: Optional[str] = None,
         timeout_ms: float = 15_000,
-        on_operation: Optional[Callable[[Fields, Fields], object]] = None,
-        on_purchase: Optional[Callable[[Fields, Fields], object]] = None,
+        on_operation: OnResult = None,
+        on_purchase: OnResult = None,
         on_warning: Callable[[str], object] = warnings.warn,
         device: Optional[str] = None,
         on_conflict: Optional[OnConflict] = None,
-        on_saved: Optional[Callable[[Fields, Fields], object]] = None,
+        on_saved: OnResult = None,
         transport: Optional[Transport] = None,
         clock: Optional[Clock] = None,
         sockets: bool = True,
@@ -73,21 +82,8 @@ class Client(Calls):
         self._warn: Callable[[str], None] = lambda message: guarded(on_warning, message)
         self._sender = Sender(self._transport, self._clock, base)
         self._store = SafeStore(store, self._warn)
-
-        async def ask(credential: Credential) -> Fields:
-            return await self._repeat(ROUTES["sessions.current"], {}, None, None, by=lambda: credential)
-
-        self._identity = Identity(self._store, f"{name}:me", install_id, self._warn, self._clock, ask)
-
-        def told(operation: Fields, result: Fields) -> None:
-            guarded(on_purchase if operation["type"] == "buy" else on_operation, operation, result)
-
-        async def send(operation: Fields, credential: Credential) -> Fields:
-            given = {field: value for field, value in operation.items() if field != "type"}
-            kind = operation["type"]
-            return await self._sender.once(OPERATIONS[kind], given, credential, self._closed, PURCHASE_MS if kind == "buy" else TRY_MS)
-
-        self._outbox = Outbox(self._store, f"{name}:op:", self._identity, self._clock, self._closed, send, told)
+        self._identity = Identity(self, install_id)
+        self._outbox = Outbox(self, on_operation, on_purchase)
         self._tab = random_text(16)
         self._order = 0
         self._before = Signal()
@@ -130,23 +126,16 @@ class Client(Calls):
         on_room: Callable[[Any], None],
         *,
         hello: bool = True,
-        on_state: Optional[Callable[[Any], None]] = None,
-        on_you: Optional[Callable[[Any], None]] = None,
-        on_error: Optional[Callable[[Any], None]] = None,
+        on_state: OnNews = None,
+        on_you: OnNews = None,
+        on_error: OnNews = None,
     ) -> Watch:
         """Calls back with the whole room, at once and after every change. Do not change it: later rooms share its parts."""
-
-        watched = WatchedRoom(code, self._read_room, _guard(on_room))
-        watched.by = self._identity.credential if hello else None
-        watched.on_you, watched.on_error = _guard(on_you), _guard(on_error)
-        return self._follow(watched, on_state)
-
-    async def _read_room(self, given: Fields, signal: Signal, ms: float) -> Fields:
-        return await self._sender.once(ROUTES["rooms.read"], given, {}, signal, ms)
+        return self._follow(WatchedRoom(self, code, hello, _guard(on_room), _guard(on_you), _guard(on_error)), on_state)
 
     def play_room(self, code: str) -> PlayedRoom:
         """Plays in a room in which the player has a seat."""
-        return PlayedRoom(code, self._read_room, self._sender.once, self._identity.credential, self._clock, self._follow, self._warn)
+        return PlayedRoom(self, code)
 
     async def quick_match(self, *, timeout_ms: Optional[float] = None, signal: Optional[Signal] = None, **wanted: Any) -> Fields:
         """Takes a seat in the oldest open room of `game` with these `tags`, or in a new one. The result has `room` and `created`."""
@@ -154,63 +143,38 @@ class Client(Calls):
         reply = await self._repeat(ROUTES["rooms.match"], wanted, ms, signal)
         return {"ok": True, "room": self.play_room(reply["room"]["code"]), "created": reply["created"]} if reply["ok"] else reply
 
-    def watch_pairing(
-        self, pairing: Fields, on_status: Callable[[Any], None], *, on_state: Optional[Callable[[Any], None]] = None
-    ) -> Watch:
+    def watch_pairing(self, pairing: Fields, on_status: Callable[[Any], None], *, on_state: OnNews = None) -> Watch:
         """Calls back with each status of a pairing of `pairing.open()`. With `claimed` the client has the session."""
+        return self._follow(WatchedPairing(self, pairing, _guard(on_status)), on_state)
 
-        async def status(more: Fields, signal: Signal, ms: float) -> Fields:
-            given = {"token": pairing["token"], "secret": pairing.get("secret"), **more}
-            return await self._call("pairing.status", given, ms, signal)
-
-        path = f"/v1/pair/live?token={component(pairing['token'])}"
-        return self._follow(WatchedPairing(pairing["token"], path, status, self._closed, _guard(on_status)), on_state)
-
-    def watch_account(self, on_account: Callable[[Any], None], *, on_state: Optional[Callable[[Any], None]] = None) -> Watch:
+    def watch_account(self, on_account: Callable[[Any], None], *, on_state: OnNews = None) -> Watch:
         """Calls back with the player's balance and entitlement, at once and after every change, whoever made it."""
+        return self._follow(WatchedAccount(self, _guard(on_account)), on_state)
 
-        async def read(signal: Signal) -> Fields:
-            by = self._identity.credential()
-            balance = await self._sender.once(ROUTES["coins.balance"], {}, by, signal)
-            if not balance["ok"]:
-                return balance
-            reply = await self._sender.once(ROUTES["entitlement.current"], {}, by, signal)
-            shown = {name: reply[name] for name in ("state", "access", "expiresAt") if name in reply}
-            return {**balance, "entitlement": shown} if reply["ok"] else reply
-
-        return self._follow(WatchedAccount(read, self._identity.credential, self._clock, _guard(on_account)), on_state)
-
-    def watch_board(self, game: str, on_top: Callable[[Any, Any], None], *, on_state: Optional[Callable[[Any], None]] = None) -> Watch:
+    def watch_board(self, game: str, on_top: Callable[[Any, Any], None], *, on_state: OnNews = None) -> Watch:
         """Calls back with the ten best scores of a game and its season, or None, at once and after changes."""
-
-        async def read(signal: Signal) -> Fields:
-            return await self._sender.once(ROUTES["highscores.top"], {"game": game}, {}, signal)
 
         def show(board: Fields) -> None:
             guarded(on_top, board["top"], board.get("season"))
 
-        return self._follow(WatchedList(f"/v1/highscores/{component(game)}/live", "top", read, self._clock, show), on_state)
+        path = f"/v1/highscores/{component(game)}/live"
+        return self._follow(WatchedList(self, path, "top", "highscores.top", {"game": game}, show), on_state)
 
     def watch_lobby(
-        self,
-        on_rooms: Callable[[Any], None],
-        *,
-        game: Optional[str] = None,
-        tags: Optional[Fields] = None,
-        on_state: Optional[Callable[[Any], None]] = None,
+        self, on_rooms: Callable[[Any], None], *, game: Optional[str] = None, tags: Optional[Fields] = None, on_state: OnNews = None
     ) -> Watch:
         """Calls back with the newest 50 open rooms of a game with all of these tags, at once and after changes."""
+
+        def show(lobby: Fields) -> None:
+            guarded(on_rooms, lobby["rooms"])
+
         query = _with_tags({"game": game, "tags": tags})
-
-        async def read(signal: Signal) -> Fields:
-            return await self._sender.once(ROUTES["rooms.list"], {**query, "limit": MOST_LISTED}, {}, signal)
-
         text = "&".join(f"{quote(field)}={component(value)}" for field, value in query.items())
         path = "/v1/lobby/live" + (f"?{text}" if text else "")
-        return self._follow(WatchedList(path, "rooms", read, self._clock, lambda list: guarded(on_rooms, list["rooms"]), MOST_LISTED), on_state)
+        return self._follow(WatchedList(self, path, "rooms", "rooms.list", {**query, "limit": MOST_LISTED}, show, MOST_LISTED), on_state)
 
-    def _follow(self, watched: Watched, on_state: Optional[Callable[[Any], None]] = None) -> Watch:
-        watch = Watch(watched, self._transport, self._sender.base, self._clock, self._sockets, _guard(on_state))
+    def _follow(self, watched: Watched, on_state: OnNews = None) -> Watch:
+        watch = Watch(self, watched, _guard(on_state))
         self._watches.append(watch)
         watch.ended.add_done_callback(lambda _: self._watches.remove(watch))
         return watch
@@ -240,24 +204,51 @@ class Client(Calls):
         """Makes the call of a name, such as `coins.credit`."""
         feature, call = name.split(".")
         route = ROUTES[name]
-        if route in OPERATIONS.values():
-            kind = next(kind for kind, of in OPERATIONS.items() if of == route)
-            # The app store's own id makes a purchase unique.
-            key = {} if kind == "buy" else {"key": given["key"] if given.get("key") is not None else random_text()}
-            return await self._outbox.operate({**given, **key, "type": kind}, signal, self._timeout_ms if timeout_ms is None else timeout_ms)
+        if OPERATIONS.get(call) == route:
+            return await self._outbox.operate(call, given, signal, self._timeout_ms if timeout_ms is None else timeout_ms)
         if feature == "rooms" and call in ACTS:
             return await self._act(route, given, timeout_ms, signal)
-        if name == "rooms.list":
-            return await self._repeat(route, _with_tags(given), timeout_ms, signal, by=dict)
-        special = getattr(self, f"_{feature}_{_snake(call)}", None)
-        if special:
-            result: Fields = await special(route, given, timeout_ms, signal)
-            return result
-        reply = await self._repeat(route, given, timeout_ms, signal)
+        owner = self._identity.owner() if name == "store.provision" else ""
+        asked = {field: value for field, value in given.items() if (name, field) != ("pairing.status", "secret")}
+        if name in WITH_SESSION:
+            asked["session"] = "token"
+        tries = 0
+
+        def by() -> Credential:
+            nonlocal tries
+            tries += 1
+            if name in BY_NOBODY:
+                return {"x-pair-secret": given["secret"]} if given.get("secret") else {}
+            return self._identity.install() if name in BY_INSTALL else self._identity.credential()
+
+        try_ms = PROVIDER_MS if name in OF_PROVIDER else TRY_MS
+        reply = await self._repeat(route, _with_tags(asked) if name == "rooms.list" else asked, timeout_ms, signal, by=by, try_ms=try_ms)
+        await self._follow_caller(name, given, reply, owner, tries > 1)
+        return reply
+
+    async def _follow_caller(self, name: str, given: Fields, reply: Fields, owner: str, is_repeated: bool) -> None:
+        """Does what an answer means for the caller. owner: who provided the sign-in of a store."""
+        code = None if reply["ok"] else reply["error"]["code"]
+        is_over = False
         if name == "rooms.join":
             # The player of a new seat is shown as connected only after a hello on the channel.
             self._greet()
-        return reply
+        elif name in GIVES_SESSION and reply.get("sessionToken"):
+            # If the answer was lost, the guest may already have moved. The repetition then answers with neither `moved` nor `notMoved`.
+            moved_unseen = is_repeated and not reply.get("notMoved") and owner != f"a{reply.get('accountId')}"
+            is_moved = name == "store.provision" and (reply.get("moved") or moved_unseen)
+            await self._identity.signed_in(reply, name == "sessions.login", owner if is_moved else None)
+            self._changed()
+        elif name in ("sessions.logout", "accounts.delete"):
+            # The first of the two answers to a deletion has a `confirm`, and ends nothing.
+            is_over = "confirm" not in reply if reply["ok"] else code == "account_deleted"
+        elif name in ("sessions.end", "signIns.remove"):
+            # A removed sign-in ends its sessions, the caller's own among them if it began with it. If a session ends itself and the answer
+            # is lost, the repetition is refused with `session_required`.
+            is_over = bool(reply.get("current")) if reply["ok"] else is_repeated and code == "session_required"
+        if is_over:
+            self._identity.signed_out(name == "accounts.delete" and not given.get("token"))
+            self._changed()
 
     async def _act(self, route: str, given: Fields, timeout_ms: Optional[float], signal: Optional[Signal]) -> Fields:
         """Acts are sent one after the other, each under its order: the service takes one that a later one has overtaken for a repetition."""
@@ -268,11 +259,10 @@ class Client(Calls):
         ms = self._timeout_ms if timeout_ms is None else timeout_ms
 
         async def send(whole: Signal) -> Fields:
-            if not before.aborted:
-                turn = Signal()
-                before.listen(turn.abort)
-                whole.listen(turn.abort)
-                await stopped(turn)
+            turn = Signal()
+            before.listen(turn.abort)
+            whole.listen(turn.abort)
+            await stopped(turn)
             if whole.aborted:
                 return failure("timeout")
             return await self._sender.once(route, numbered, self._identity.credential(), whole)
@@ -280,10 +270,7 @@ class Client(Calls):
         try:
             return await self._sender.repeat(True, ms, [signal, self._closed], send)
         finally:
-            if before.aborted:
-                done.abort()
-            else:
-                before.listen(done.abort)
+            before.listen(done.abort)
 
     def _greet(self) -> None:
         for watch in self._watches[:]:
@@ -294,79 +281,8 @@ class Client(Calls):
         self._outbox.resume()
         self._greet()
 
-    async def _signed_in(self, reply: Fields, is_own: bool, moved_from: Optional[str] = None) -> Fields:
-        if reply.get("sessionToken"):
-            await self._identity.signed_in(reply, is_own, moved_from)
-            self._changed()
-        return reply
 
-    # The calls that change the caller.
-
-    async def _accounts_resolve(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        return await self._repeat(route, given, ms, signal, by=self._identity.install)
-
-    async def _sessions_login(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        reply = await self._repeat(route, {**given, "session": "token"}, ms, signal, by=self._identity.install)
-        return await self._signed_in(reply, True)
-
-    async def _sessions_logout(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        return self._left(await self._repeat(route, given, ms, signal), False)
-
-    async def _accounts_delete(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        reply = await self._repeat(route, given, ms, signal, by=self._identity.install)
-        return self._left(reply, not given.get("token"))
-
-    def _left(self, reply: Fields, is_deleted: bool) -> Fields:
-        # The first of the two answers to a deletion has a `confirm`, and ends nothing.
-        if "confirm" not in reply if reply["ok"] else reply["error"]["code"] == "account_deleted":
-            self._identity.signed_out(is_deleted)
-            self._changed()
-        return reply
-
-    async def _sessions_end(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        by, tries = self._counted()
-        reply = await self._repeat(route, given, ms, signal, by=by)
-        # If a session ends itself and the answer is lost, the repetition is refused with `session_required`.
-        if reply.get("current") if reply["ok"] else len(tries) > 1 and reply["error"]["code"] == "session_required":
-            self._identity.signed_out()
-            self._changed()
-        return reply
-
-    async def _signIns_add(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        return await self._repeat(route, given, ms, signal, try_ms=PROVIDER_MS)
-
-    def _counted(self) -> Tuple[Callable[[], Credential], List[int]]:
-        """The caller, and a list with an entry for each try."""
-        tries: List[int] = []
-
-        def by() -> Credential:
-            tries.append(1)
-            return self._identity.credential()
-
-        return by, tries
-
-    # A removed sign-in ends its sessions, the caller's own among them if it began with it.
-    _signIns_remove = _sessions_end
-
-    async def _store_provision(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        owner = self._identity.owner()
-        by, tries = self._counted()
-        reply = await self._repeat(route, {**given, "session": "token"}, ms, signal, by=by, try_ms=PROVIDER_MS)
-        # If the answer was lost, the guest may already have moved. The repetition then answers with neither `moved` nor `notMoved`.
-        is_moved = reply.get("moved") or (len(tries) > 1 and not reply.get("notMoved") and owner != f"a{reply.get('accountId')}")
-        return await self._signed_in(reply, False, owner if is_moved else None)
-
-    async def _pairing_open(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        return await self._repeat(route, {**given, "session": "token"}, ms, signal, by=dict)
-
-    async def _pairing_status(self, route: str, given: Fields, ms: Optional[float], signal: Optional[Signal]) -> Fields:
-        secret = given.get("secret")
-        asked = {field: value for field, value in given.items() if field != "secret"}
-        by: Credential = {"x-pair-secret": secret} if secret else {}
-        return await self._signed_in(await self._repeat(route, asked, ms, signal, by=lambda: by), False)
-
-
-def _guard(callback: Optional[Callable[[Any], None]]) -> Callable[[Any], None]:
+def _guard(callback: OnNews) -> Callable[[Any], None]:
     return lambda value: guarded(callback, value)
 
 
@@ -374,7 +290,3 @@ def _with_tags(given: Fields) -> Fields:
     """The query parameters of a list of rooms: one for each tag."""
     query = {field: value for field, value in given.items() if field != "tags" and value is not None}
     return {**query, **{f"tag.{tag}": value for tag, value in (given.get("tags") or {}).items()}}
-
-
-def _snake(name: str) -> str:
-    return re.sub("([A-Z])", lambda found: "_" + found[1].lower(), name)
