@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, Optional, TypeVar
 
 from ._acts import Act, ActQueue
 from ._patch import applied
@@ -21,7 +21,59 @@ NO_SEAT = "You have no seat in this room any more: the host removed you, you wer
 Listener = Callable[..., object]
 
 
-class PlayedRoom:
+Result = TypeVar("Result")
+
+
+class Acts(Generic[Result]):
+    """What a game reads of a room and does in it, which is the same with and without asyncio."""
+
+    def _add(self, action: str, fields: Fields) -> Result:
+        raise NotImplementedError
+
+    @property
+    def room(self) -> Optional[Fields]:
+        raise NotImplementedError
+
+    @property
+    def state(self) -> Any:
+        room = self.room
+        return room["state"] if room else None
+
+    @property
+    def players(self) -> List[Fields]:
+        room = self.room
+        return list(room["players"]) if room else []
+
+    def set(self, data: Any) -> Result:
+        """Writes the player's own public data."""
+        return self._add("data", {"data": data})
+
+    def merge(self, patch: Any) -> Result:
+        """Merges a patch (RFC 7396) into the player's own public data."""
+        return self._add("data", {"merge": patch})
+
+    def set_state(self, state: Any, *, if_state_seq: Optional[int] = None) -> Result:
+        """Writes the room's state. With `if_state_seq` only if nobody was faster."""
+        return self._add("state", {"state": state, **_if(if_state_seq)})
+
+    def merge_state(self, patch: Any, *, if_state_seq: Optional[int] = None) -> Result:
+        """Merges a patch (RFC 7396) into the room's state."""
+        return self._add("state", {"merge": patch, **_if(if_state_seq)})
+
+    def deal(self, seats: Dict[str, Any], **more: Any) -> Result:
+        """Writes what only these players see, and with `state` or `merge` the room's state in the same step. Only the host may."""
+        return self._add("private", {"seats": seats, **more})
+
+    def send(self, data: Any, to: Optional[List[str]] = None) -> Result:
+        """Sends a message to everybody, or to some player ids or `server`. `away` of the result names those who miss it."""
+        return self._add("message", {"data": data, **({"to": to} if to is not None else {})})
+
+    def act(self, action: str, **fields: Any) -> Result:
+        """Does an action of the lobby: `leave`, `ready`, `unready`, `start`, `end`, `kick`, `transfer`, `lock`, `settings`, `rematch` …"""
+        return self._add(action, fields)
+
+
+class PlayedRoom(Acts["asyncio.Future[Fields]"]):
     """A room in which the player acts. Acts are done in the order of the calls, each once, also over a lost connection.
 
     Each act returns a future of its result: `{"ok": True, "seq": …}` or `{"ok": False, "error": …}`. It is under way without being awaited.
@@ -68,16 +120,6 @@ class PlayedRoom:
         return self._shown
 
     @property
-    def state(self) -> Any:
-        room = self.room
-        return room["state"] if room else None
-
-    @property
-    def players(self) -> List[Fields]:
-        room = self.room
-        return list(room["players"]) if room else []
-
-    @property
     def me(self) -> Optional[Fields]:
         """The own player, with what only this player sees as `private`. None without a seat."""
         for player in self.players:
@@ -105,32 +147,7 @@ class PlayedRoom:
 
     # What the game does.
 
-    def set(self, data: Any) -> "asyncio.Future[Fields]":
-        """Writes the player's own public data."""
-        return self._queue.add("data", {"data": data})
-
-    def merge(self, patch: Any) -> "asyncio.Future[Fields]":
-        """Merges a patch (RFC 7396) into the player's own public data."""
-        return self._queue.add("data", {"merge": patch})
-
-    def set_state(self, state: Any, *, if_state_seq: Optional[int] = None) -> "asyncio.Future[Fields]":
-        """Writes the room's state. With `if_state_seq` only if nobody was faster."""
-        return self._queue.add("state", {"state": state, **_if(if_state_seq)})
-
-    def merge_state(self, patch: Any, *, if_state_seq: Optional[int] = None) -> "asyncio.Future[Fields]":
-        """Merges a patch (RFC 7396) into the room's state."""
-        return self._queue.add("state", {"merge": patch, **_if(if_state_seq)})
-
-    def deal(self, seats: Dict[str, Any], **more: Any) -> "asyncio.Future[Fields]":
-        """Writes what only these players see, and with `state` or `merge` the room's state in the same step. Only the host may."""
-        return self._queue.add("private", {"seats": seats, **more})
-
-    def send(self, data: Any, to: Optional[List[str]] = None) -> "asyncio.Future[Fields]":
-        """Sends a message to everybody, or to some player ids or `server`. `away` of the result names those who miss it."""
-        return self._queue.add("message", {"data": data, **({"to": to} if to is not None else {})})
-
-    def act(self, action: str, **fields: Any) -> "asyncio.Future[Fields]":
-        """Does an action of the lobby: `leave`, `ready`, `unready`, `start`, `end`, `kick`, `transfer`, `lock`, `settings`, `rematch` …"""
+    def _add(self, action: str, fields: Fields) -> "asyncio.Future[Fields]":
         return self._queue.add(action, fields)
 
     def on(self, event: str, listener: Listener) -> Callable[[], None]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from typing import Any, Awaitable, Callable, Coroutine, Dict, List, Optional, TypeVar
+from typing import Any, Callable, Coroutine, Dict, Optional, TypeVar
 
 from . import client as _asyncio
-from ._room import PlayedRoom
+from ._room import Acts, PlayedRoom
 from ._watch import Watch
-from .calls import PlainCalls
+from .calls import PlainCalls, PlainSavesCalls
 
 T = TypeVar("T")
 Fields = Dict[str, Any]
@@ -24,12 +24,8 @@ class Client(PlainCalls):
         self._thread = threading.Thread(target=self._loop.run_forever, name="coinop", daemon=True)
         self._thread.start()
         super().__init__(self._wait_for)
-
-        async def make() -> _asyncio.Client:
-            return _asyncio.Client(url, **options)
-
         try:
-            self._client = self._run(make())
+            self._client = self._do(lambda: _asyncio.Client(url, **options))
         except BaseException:
             self._stop()
             raise
@@ -96,8 +92,9 @@ class Client(PlainCalls):
         return {**result, "room": Room(self, result["room"])} if result["ok"] else result
 
 
-class Saves:
+class Saves(PlainSavesCalls):
     def __init__(self, client: Client) -> None:
+        super().__init__(client._wait_for)
         self._client = client
 
     def save(self, *, game: str, name: str, data: Any) -> Fields:
@@ -107,7 +104,7 @@ class Saves:
         return self._client._run(self._client._client.saves.load(game=game, name=name, timeout_ms=timeout_ms))
 
 
-class Room:
+class Room(Acts[Fields]):
     """A room in which the player acts, as `coinop.PlayedRoom`. Each act waits for its result."""
 
     def __init__(self, client: Client, room: PlayedRoom) -> None:
@@ -127,51 +124,19 @@ class Room:
         except queue.Empty:
             return None
 
-    def _wait(self, act: Callable[[], Awaitable[Fields]]) -> Fields:
-        async def call() -> Fields:
-            return await act()
-
-        return self._client._run(call())
-
     @property
     def room(self) -> Optional[Fields]:
         return self._client._do(lambda: self._room.room)
 
     @property
-    def state(self) -> Any:
-        def read() -> Any:
-            return self._room.state
-
-        return self._client._do(read)
-
-    @property
-    def players(self) -> List[Fields]:
-        return self._client._do(lambda: self._room.players)
-
-    @property
     def me(self) -> Optional[Fields]:
         return self._client._do(lambda: self._room.me)
 
-    def set(self, data: Any) -> Fields:
-        return self._wait(lambda: self._room.set(data))
+    def _add(self, action: str, fields: Fields) -> Fields:
+        async def add() -> Fields:
+            return await self._room._add(action, fields)
 
-    def merge(self, patch: Any) -> Fields:
-        return self._wait(lambda: self._room.merge(patch))
-
-    def set_state(self, state: Any, *, if_state_seq: Optional[int] = None) -> Fields:
-        return self._wait(lambda: self._room.set_state(state, if_state_seq=if_state_seq))
-
-    def merge_state(self, patch: Any, *, if_state_seq: Optional[int] = None) -> Fields:
-        return self._wait(lambda: self._room.merge_state(patch, if_state_seq=if_state_seq))
-
-    def deal(self, seats: Dict[str, Any], **more: Any) -> Fields:
-        return self._wait(lambda: self._room.deal(seats, **more))
-
-    def send(self, data: Any, to: Optional[List[str]] = None) -> Fields:
-        return self._wait(lambda: self._room.send(data, to))
-
-    def act(self, action: str, **fields: Any) -> Fields:
-        return self._wait(lambda: self._room.act(action, **fields))
+        return self._client._run(add())
 
     def close(self) -> None:
         self._client._do(self._room.close)
