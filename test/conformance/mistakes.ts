@@ -78,8 +78,8 @@ export const mistakes: readonly ClientMistake[] = [
     ],
     [
       'a message is sent again after a lost answer',
-      '_request.py',
-      'or (not may_repeat and ("outcome" in error',
+      'client.py',
+      'or (route.startswith("!") and ("outcome" in error',
       'or (False and ("outcome" in error',
     ],
     ['retryAfterMs is not waited for', '_request.py', 'return min(asked, 60_000) + random', 'return min(asked, 0) + random'],

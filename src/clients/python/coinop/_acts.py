@@ -21,7 +21,6 @@ MOST_ACTS = 256
 MOST_SENT = 16
 SILENCE_MS = 4500
 """Milliseconds without an answer after which a new connection may help. The service answers each act within 3 s."""
-WHOLE = {"data": "data", "state": "state"}
 
 
 class Act:
@@ -187,10 +186,9 @@ class ActQueue:
             done.set_result({"ok": False, "error": self._refusal})
             return done
         last = self._waiting[-1] if self._waiting else None
-        whole = WHOLE.get(action)
         both = None
-        if last and whole and not last.order and last.action == action and "ifStateSeq" not in {**last.fields, **fields}:
-            both = combined(last.fields, fields, whole)
+        if last and action in ("data", "state") and last.action == action and not last.order and "ifStateSeq" not in {**last.fields, **fields}:
+            both = combined(last.fields, fields, action)
         if both is not None and last:
             last.fields = both
             last.done.append(done)

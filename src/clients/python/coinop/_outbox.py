@@ -15,7 +15,7 @@ from ._identity import Owner
 from ._request import TRY_MS, Fields, backoff, compact, failure, stopped_by
 from ._room import guarded
 from ._store import random_text
-from ._time import Signal, settle, sleep, spawn, within
+from ._time import Signal, Stopped, is_aborted, limited, settle, sleep, spawn
 from .calls import ROUTES
 
 if TYPE_CHECKING:
@@ -135,29 +135,23 @@ class Outbox:
         self._retry = None
         self.wake()
 
-    async def _turn(self) -> Optional[Fields]:
-        """Finishes the operations one after the other. Returns the failure that interrupts it."""
-        if not self._has_adopted:
-            self._adopt()
-        while self._queue and not self._closed.aborted:
+    async def _run(self) -> None:
+        """Finishes the operations one after the other."""
+        while not self._closed.aborted:
+            if not self._has_adopted:
+                self._adopt()
+            if not self._queue:
+                break
             key = self._queue[0]
             self._last_failure = await self._finish(key)
-            if self._last_failure is not None:
-                return self._last_failure
-            self._queue.remove(key)
-            self._tries = 0
-        return None
-
-    async def _run(self) -> None:
-        while not self._closed.aborted:
-            failed = await self._turn()
-            if failed is not None:
+            if self._last_failure is None:
+                self._queue.remove(key)
+                self._tries = 0
+            else:
                 self._waking = Signal()
-                wait = backoff(self._tries, failed["error"], 15_000)
+                wait = backoff(self._tries, self._last_failure["error"], 15_000)
                 self._tries += 1
                 await sleep(self._clock, wait, self._waking, self._closed)
-            elif self._has_adopted and not self._queue:
-                break
         self._is_running = False
 
     def _start(self) -> None:
@@ -185,7 +179,7 @@ class Outbox:
 
     async def operate(self, kind: str, given: Fields, signal: Optional[Signal], timeout_ms: float) -> Fields:
         """Keeps an operation, and sends it. When the time is up it goes on, and the result has `pending`."""
-        if self._closed.aborted or (signal and signal.aborted):
+        if is_aborted([signal, self._closed]):
             return failure("aborted")
         if not self._has_adopted:
             self._adopt()
@@ -203,13 +197,8 @@ class Outbox:
         self._queue.append(key)
         self._start()
 
-        async def work(whole: Signal) -> Fields:
-            def late() -> None:
-                is_aborted = signal is not None and signal.aborted
-                last = None if is_aborted else self._last_failure
-                settle(done, {**(last or stopped_by([signal])), "pending": True})
-
-            whole.listen(late)
-            return await asyncio.shield(done)
-
-        return await within(self._clock, timeout_ms, [signal], work)
+        try:
+            return await limited(self._clock, timeout_ms, [signal], lambda: asyncio.shield(done))
+        except Stopped:
+            last = None if is_aborted([signal]) else self._last_failure
+            return {**(last or stopped_by([signal])), "pending": True}

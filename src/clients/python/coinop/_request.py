@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import random
 import re
-from typing import Any, Awaitable, Callable, Dict, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 from urllib.parse import quote
 
-from ._time import Clock, Signal, Stopped, is_aborted, limited, sleep, within
+from ._time import Clock, Signal, Stopped, is_aborted, limited
 from ._transport import Transport
 
 Fields = Dict[str, Any]
@@ -100,30 +100,6 @@ class Sender:
             return stopped_by([signal])
         except Exception as error:
             return failure("network", str(error) or type(error).__name__)
-
-    async def repeat(
-        self, may_repeat: bool, ms: float, signals: Sequence[Optional[Signal]], send: Callable[[Signal], Awaitable[Fields]]
-    ) -> Fields:
-        """Repeats a request until it has an answer, the time is up, or a signal aborts."""
-
-        async def work(whole: Signal) -> Fields:
-            last: Optional[Fields] = None
-            tries = 0
-            while True:
-                result = await send(whole)
-                if result["ok"]:
-                    return result
-                # When the time is up, the last failure from the service tells more than `timeout`.
-                if whole.aborted:
-                    return last if last is not None and not is_aborted(signals) else stopped_by(signals)
-                last = result
-                error = result["error"]
-                if not is_temporary(error) or (not may_repeat and ("outcome" in error or error["code"] in UNCLEAR)):
-                    return result
-                await sleep(self.clock, backoff(tries, error), whole)
-                tries += 1
-
-        return await within(self.clock, ms, signals, work)
 
 
 def _answer(status: int, headers: Dict[str, str], text: str) -> Fields:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 from ._identity import Owner
 from ._request import Credential, Fields, backoff, compact, failure, is_temporary
 from ._room import guarded
-from ._time import Signal, sleep, spawn, stopped, within
-from .calls import SavesCalls
+from ._time import Signal, Stopped, limited, sleep, spawn
+from .calls import ROUTES, SavesCalls
 
 if TYPE_CHECKING:
     from .client import Client
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 CALL_MS = 15_000
 MOST_SENT = 16
 """The most texts of unknown outcome that are remembered."""
-LOAD = "GET /v1/saves/{game}/{name}"
-SAVE = "POST /v1/saves/{game}/{name}"
+LOAD = ROUTES["saves.load"]
 
 OnConflict = Callable[[Fields, Fields, Fields], Any]
 """`(mine, theirs, of)` → the data to keep, or an awaitable of it. `mine` and `theirs` have `data`, and what the service says of a save."""
@@ -64,13 +63,11 @@ class Saves(SavesCalls):
         sent = [] if version is None else self._kept(key).get("sent", [])
         self._put(key, {"owner": owner, "game": game, "name": name, "version": version or 0, "sent": sent, "text": compact(data)})
 
-        async def work(whole: Signal) -> Optional[Fields]:
-            turn, late = self._flush(key), spawn(stopped(whole))
-            done, _ = await asyncio.wait([turn, late], return_when=asyncio.FIRST_COMPLETED)
-            late.cancel()
-            return turn.result() if turn in done else {**failure("timeout"), "pending": True}
-
-        result = await within(self._client._clock, CALL_MS, [], work)
+        result: Optional[Fields]
+        try:
+            result = await limited(self._client._clock, CALL_MS, [], lambda: asyncio.shield(self._flush(key)))
+        except Stopped:
+            result = {**failure("timeout"), "pending": True}
         now = self._kept(key)
         if not result:
             return {"ok": True, "version": now.get("version", 0), "updatedAt": now.get("updatedAt", ""), "data": data}
@@ -153,7 +150,7 @@ class Saves(SavesCalls):
             self._put(key, {**kept, "sent": [*(other for other in kept["sent"] if other != mark), mark][-MOST_SENT:]})
         device = {"device": self._device} if self._device else {}
         given = {**of, "data": data, "ifVersion": kept["version"], **device}
-        result = await self._client._sender.once(SAVE, given, credential, self._client._closed)
+        result = await self._client._sender.once(ROUTES["saves.save"], given, credential, self._client._closed)
         # The next start of the game sends it again: its client may have begun already.
         if self._client._closed.aborted:
             return failure("aborted")

@@ -23,6 +23,7 @@ MOST_LINE_BYTES = 64 * 2**10
 MOST_HEADERS = 200
 
 Answer = Tuple[int, Dict[str, str], str]
+Streams = Tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Socket:
@@ -55,10 +56,8 @@ class Socket:
                 opcode, is_last, size = first & 15, first & 128, second & 127
                 if first & 112 or second & 128:
                     raise ConnectionError("not a frame of a server")
-                if size == 126:
-                    size = struct.unpack(">H", await self._reader.readexactly(2))[0]
-                elif size == 127:
-                    size = struct.unpack(">Q", await self._reader.readexactly(8))[0]
+                if size > 125:
+                    size = int.from_bytes(await self._reader.readexactly(2 if size == 126 else 8), "big")
                 if size + len(message) > MOST_MESSAGE_BYTES or (opcode > 7 and size > 125):
                     raise ConnectionError("a message that is too long")
                 part = await self._reader.readexactly(size)
@@ -124,9 +123,7 @@ class Transport:
             raise
         return Socket(reader, writer)
 
-    async def _sent(
-        self, method: str, url: str, headers: Dict[str, str], content: Optional[bytes]
-    ) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _sent(self, method: str, url: str, headers: Dict[str, str], content: Optional[bytes]) -> Streams:
         to = urlsplit(url)
         secure = _certificates() if to.scheme in ("https", "wss") else None
         port = to.port or (443 if secure else 80)
@@ -148,14 +145,11 @@ async def _head(reader: asyncio.StreamReader) -> Tuple[int, Dict[str, str]]:
         if len(status) < 2 or not status[0].startswith("HTTP/1.") or not status[1].isdigit():
             raise ConnectionError("not an answer of HTTP")
         headers: Dict[str, str] = {}
-        for _ in range(MOST_HEADERS):
-            line = await _line(reader)
-            if not line:
-                break
+        while line := await _line(reader):
+            if len(headers) == MOST_HEADERS:
+                raise ConnectionError("too many headers")
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
-        else:
-            raise ConnectionError("too many headers")
         # 100 to 103 come before the answer.
         if status[1] == "101" or not status[1].startswith("1"):
             return int(status[1]), headers

@@ -358,26 +358,31 @@ def void(_: object) -> None:
     """Drops a value."""
 
 
-class _ByText(Watched):
-    """What the service sends whole, and without positions: each text that differs from the last one gets the next number."""
+class WatchedList(Watched):
+    """A board, or the open rooms. The service sends them whole, and without positions: each text that differs from the last one gets the next
+    number."""
 
-    def __init__(self, client: "Client", path: str, show: Show) -> None:
+    def __init__(self, client: "Client", path: str, field: str, call: str, given: Fields, show: Show, most: int = 0) -> None:
         super().__init__(client, path, show)
+        self._field = field
+        self._call = call
+        self._given = given
+        self._most = most
         self._now = 0
         self._last = ""
 
     async def read(self, signal: Signal) -> Fields:
-        raise NotImplementedError
+        return await self._client._sender.once(ROUTES[self._call], self._given, {}, signal)
 
     def text_of(self, message: Fields) -> Optional[str]:
-        raise NotImplementedError
+        return compact([message[self._field], message.get("season")]) if self._field in message else None
 
     def shown(self, message: Fields) -> Fields:
         return message
 
     def is_short(self, reply: Fields) -> bool:
         """Whether the channel may have more than this reply."""
-        return False
+        return bool(reply.get("nextCursor")) and len(reply[self._field]) < self._most
 
     async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
         # The service answers these reads at once, so the client waits before them.
@@ -402,31 +407,11 @@ class _ByText(Watched):
         return False
 
 
-class WatchedList(_ByText):
-    """A board, or the open rooms."""
-
-    def __init__(self, client: "Client", path: str, field: str, call: str, given: Fields, show: Show, most: int = 0) -> None:
-        super().__init__(client, path, show)
-        self._field = field
-        self._call = call
-        self._given = given
-        self._most = most
-
-    async def read(self, signal: Signal) -> Fields:
-        return await self._client._sender.once(ROUTES[self._call], self._given, {}, signal)
-
-    def text_of(self, message: Fields) -> Optional[str]:
-        return compact([message[self._field], message.get("season")]) if self._field in message else None
-
-    def is_short(self, reply: Fields) -> bool:
-        return bool(reply.get("nextCursor")) and len(reply[self._field]) < self._most
-
-
-class WatchedAccount(_ByText):
+class WatchedAccount(WatchedList):
     """The caller's account."""
 
     def __init__(self, client: "Client", on_account: Show) -> None:
-        super().__init__(client, "/v1/account/live", on_account)
+        super().__init__(client, "/v1/account/live", "entitlement", "coins.balance", {}, on_account)
         self._clock = client._clock
         self._account_id: Optional[str] = None
         self._greeted: Optional[Fields] = None

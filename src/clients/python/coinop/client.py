@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any, Callable, Dict, List, Optional
 from urllib.parse import quote
@@ -9,11 +10,11 @@ import warnings
 
 from ._identity import Identity
 from ._outbox import OPERATIONS, Outbox
-from ._request import TRY_MS, Credential, Fields, Sender, component, failure
+from ._request import TRY_MS, UNCLEAR, Credential, Fields, Sender, backoff, component, is_temporary, stopped_by
 from ._room import PlayedRoom, guarded
 from ._saves import OnConflict, Saves
 from ._store import SafeStore, Store, random_text
-from ._time import Clock, Signal, stopped
+from ._time import Clock, Signal, Stopped, is_aborted, limited, sleep, within
 from ._transport import Transport
 from ._watch import Watch, Watched, WatchedAccount, WatchedList, WatchedPairing, WatchedRoom
 from .calls import ROUTES, Calls
@@ -86,8 +87,7 @@ class Client(Calls):
         self._outbox = Outbox(self, on_operation, on_purchase)
         self._tab = random_text(16)
         self._order = 0
-        self._before = Signal()
-        self._before.abort()
+        self._acting = asyncio.Lock()
         self.saves = Saves(self, device, on_conflict, on_saved)
         self._outbox.wake()
 
@@ -191,14 +191,30 @@ class Client(Calls):
         by: Optional[Callable[[], Credential]] = None,
         try_ms: float = TRY_MS,
     ) -> Fields:
+        """Repeats a request until it has an answer, the time is up, or a signal aborts."""
         wait_ms = 1000 * (given.get("wait") or 0)
         ms = self._timeout_ms + wait_ms if timeout_ms is None else timeout_ms
+        signals = [signal, self._closed]
         credential = by or self._identity.credential
 
-        async def send(whole: Signal) -> Fields:
-            return await self._sender.once(route, given, credential(), whole, try_ms + wait_ms)
+        async def work(whole: Signal) -> Fields:
+            last: Optional[Fields] = None
+            tries = 0
+            while True:
+                result = await self._sender.once(route, given, credential(), whole, try_ms + wait_ms)
+                if result["ok"]:
+                    return result
+                # When the time is up, the last failure from the service tells more than `timeout`.
+                if whole.aborted:
+                    return last if last is not None and not is_aborted(signals) else stopped_by(signals)
+                last = result
+                error = result["error"]
+                if not is_temporary(error) or (route.startswith("!") and ("outcome" in error or error["code"] in UNCLEAR)):
+                    return result
+                await sleep(self._clock, backoff(tries, error), whole)
+                tries += 1
 
-        return await self._sender.repeat(not route.startswith("!"), ms, [signal, self._closed], send)
+        return await within(self._clock, ms, signals, work)
 
     async def _call(self, name: str, given: Fields, timeout_ms: Optional[float] = None, signal: Optional[Signal] = None) -> Fields:
         """Makes the call of a name, such as `coins.credit`."""
@@ -252,25 +268,18 @@ class Client(Calls):
 
     async def _act(self, route: str, given: Fields, timeout_ms: Optional[float], signal: Optional[Signal]) -> Fields:
         """Acts are sent one after the other, each under its order: the service takes one that a later one has overtaken for a repetition."""
-        before, done = self._before, Signal()
-        self._before = done
         self._order += 1
         numbered = {**given, "order": self._order, "tab": self._tab}
-        ms = self._timeout_ms if timeout_ms is None else timeout_ms
-
-        async def send(whole: Signal) -> Fields:
-            turn = Signal()
-            before.listen(turn.abort)
-            whole.listen(turn.abort)
-            await stopped(turn)
-            if whole.aborted:
-                return failure("timeout")
-            return await self._sender.once(route, numbered, self._identity.credential(), whole)
-
+        signals = [signal, self._closed]
+        until = self._clock.now() + (self._timeout_ms if timeout_ms is None else timeout_ms)
         try:
-            return await self._sender.repeat(True, ms, [signal, self._closed], send)
+            await limited(self._clock, until - self._clock.now(), signals, self._acting.acquire)
+        except Stopped:
+            return stopped_by(signals)
+        try:
+            return await self._repeat(route, numbered, until - self._clock.now(), signal)
         finally:
-            before.listen(done.abort)
+            self._acting.release()
 
     def _greet(self) -> None:
         for watch in self._watches[:]:
