@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Protocol, Set, Union
@@ -57,14 +58,7 @@ class FileStore:
         self._sync()
 
     def keys(self) -> List[str]:
-        found = []
-        for path in self._folder.glob("*.json"):
-            try:
-                kept = json.loads(path.read_text("utf-8"))
-                found.append(str(kept[0]))
-            except (OSError, ValueError, TypeError, LookupError):
-                continue
-        return found
+        return [re.sub("%([0-9a-f]{1,5})%", lambda found: chr(int(found[1], 16)), path.stem) for path in self._folder.glob("*.json")]
 
     def _sync(self) -> None:
         if os.name != "posix":

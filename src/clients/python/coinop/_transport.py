@@ -163,22 +163,22 @@ async def _line(reader: asyncio.StreamReader) -> str:
 
 
 async def _body(reader: asyncio.StreamReader, headers: Dict[str, str]) -> bytes:
+    body = b""
     if headers.get("transfer-encoding", "").lower() == "chunked":
-        body = b""
-        while True:
-            size = int((await _line(reader)).split(";")[0], 16)
-            if size < 0 or size + len(body) > MOST_BODY_BYTES:
-                raise ConnectionError("the answer is too long")
-            if size == 0:
-                return body
+        while size := _bounded(int((await _line(reader)).split(";")[0], 16), body):
             body += await reader.readexactly(size)
             await _line(reader)
-    size = int(headers.get("content-length", MOST_BODY_BYTES + 1))
-    if "content-length" not in headers:
-        body = await reader.read(-1)
-        size = len(body)
-    elif 0 <= size <= MOST_BODY_BYTES:
-        return await reader.readexactly(size)
-    if size > MOST_BODY_BYTES or size < 0:
-        raise ConnectionError("the answer is too long")
+    elif "content-length" in headers:
+        return await reader.readexactly(_bounded(int(headers["content-length"]), body))
+    else:
+        while part := await reader.read(MOST_LINE_BYTES):
+            _bounded(len(part), body)
+            body += part
     return body
+
+
+def _bounded(size: int, body: bytes) -> int:
+    """The size of the next part of a body, if it may have that."""
+    if size < 0 or size + len(body) > MOST_BODY_BYTES:
+        raise ConnectionError("the answer is too long")
+    return size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ._patch import patched
 from ._request import TRY_MS, Fields, backoff, compact, component, failure, is_temporary, picked
@@ -34,7 +34,7 @@ POLL_MS = 4000
 NEXT_CALLER_MS = 3000
 
 
-Show = Callable[[Any], None]
+Show = Callable[..., object]
 
 
 class Watched:
@@ -187,11 +187,7 @@ class Watch:
                 # A WebSocket does not tell why it could not open. A read tells it, or shows that the network blocks only WebSockets. The
                 # service may have come back between the two, so a second try tells.
                 is_first = self._sockets and not was_refused
-                if is_first:
-                    reply = await self.poll(0)
-                    problem = None if reply["ok"] else reply
-                else:
-                    problem = await self._over_polls(polls)
+                problem = await self._over_polls(1 if is_first else polls)
                 was_refused = is_first and problem is None
                 if self._closing.aborted:
                     break
@@ -218,7 +214,9 @@ class Watch:
             reply = await self.poll(POLL_SECONDS if turn else 0)
             if not reply["ok"]:
                 return reply
-            self._live("poll")
+            # A single read tells only why there is no WebSocket.
+            if times > 1:
+                self._live("poll")
         return None
 
     async def _over_socket(self) -> Tuple[int, float]:
@@ -340,7 +338,7 @@ class _Link:
             watch._error = error["code"]
             # The service could not process the hello at the moment, so it is sent again.
             if is_temporary(error):
-                spawn(self._greet_later(backoff(2, error)))
+                self._clock.later(backoff(2, error), self.greet)
         found = await watch.take(message)
         # A new connection brought an older state than the known one: the service has lost changes, or this process of it is behind.
         if found and not self._brought and found < known:
@@ -348,10 +346,6 @@ class _Link:
         self._brought = max(self._brought, found)
         if watch._is_final:
             self.stop()
-
-    async def _greet_later(self, ms: float) -> None:
-        await sleep(self._clock, ms, self._watch._closing)
-        self.greet()
 
 
 def void(_: object) -> None:
@@ -362,9 +356,9 @@ class WatchedList(Watched):
     """A board, or the open rooms. The service sends them whole, and without positions: each text that differs from the last one gets the next
     number."""
 
-    def __init__(self, client: "Client", path: str, field: str, call: str, given: Fields, show: Show, most: int = 0) -> None:
+    def __init__(self, client: "Client", path: str, fields: List[str], call: str, given: Fields, show: Show, most: int = 0) -> None:
         super().__init__(client, path, show)
-        self._field = field
+        self._fields = fields
         self._call = call
         self._given = given
         self._most = most
@@ -375,14 +369,14 @@ class WatchedList(Watched):
         return await self._client._sender.once(ROUTES[self._call], self._given, {}, signal)
 
     def text_of(self, message: Fields) -> Optional[str]:
-        return compact([message[self._field], message.get("season")]) if self._field in message else None
+        return compact(self.shown(message)) if self._fields[0] in message else None
 
-    def shown(self, message: Fields) -> Fields:
-        return message
+    def shown(self, message: Fields) -> List[Any]:
+        return [message.get(field) for field in self._fields]
 
     def is_short(self, reply: Fields) -> bool:
         """Whether the channel may have more than this reply."""
-        return bool(reply.get("nextCursor")) and len(reply[self._field]) < self._most
+        return bool(reply.get("nextCursor")) and len(reply[self._fields[0]]) < self._most
 
     async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
         # The service answers these reads at once, so the client waits before them.
@@ -403,7 +397,7 @@ class WatchedList(Watched):
     async def deliver(self, message: Fields) -> bool:
         self._last = self.text_of(message) or ""
         self._now += 1
-        self._show(self.shown(message))
+        self._show(*self.shown(message))
         return False
 
 
@@ -411,7 +405,7 @@ class WatchedAccount(WatchedList):
     """The caller's account."""
 
     def __init__(self, client: "Client", on_account: Show) -> None:
-        super().__init__(client, "/v1/account/live", "entitlement", "coins.balance", {}, on_account)
+        super().__init__(client, "/v1/account/live", ["entitlement"], "coins.balance", {}, on_account)
         self._clock = client._clock
         self._account_id: Optional[str] = None
         self._greeted: Optional[Fields] = None
@@ -433,10 +427,10 @@ class WatchedAccount(WatchedList):
         account = message.get("accountId", self._account_id)
         return compact([account, message.get("balanceCoins"), message.get("debtCoins"), message["entitlement"]])
 
-    def shown(self, message: Fields) -> Fields:
+    def shown(self, message: Fields) -> List[Any]:
         self._account_id = message.get("accountId", self._account_id)
         named = {"accountId": self._account_id} if self._account_id else {}
-        return {**named, **{name: value for name, value in message.items() if name not in ("type", "ok", "version")}}
+        return [{**named, **{name: value for name, value in message.items() if name not in ("type", "ok", "version")}}]
 
     def opened(self, send: Callable[[Fields], None], close: Callable[[], None]) -> None:
         self._is_new = True

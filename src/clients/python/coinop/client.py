@@ -34,6 +34,7 @@ WITH_SESSION = ("sessions.login", "store.provision", "pairing.open")
 """Of these the service gives the session in the answer, and not in a cookie."""
 GIVES_SESSION = ("sessions.login", "store.provision", "pairing.status")
 
+By = Callable[[], Credential]
 OnNews = Optional[Callable[[Any], None]]
 OnResult = Optional[Callable[[Fields, Fields], object]]
 
@@ -121,14 +122,7 @@ class Client(Calls):
     # What a game follows.
 
     def watch_room(
-        self,
-        code: str,
-        on_room: Callable[[Any], None],
-        *,
-        hello: bool = True,
-        on_state: OnNews = None,
-        on_you: OnNews = None,
-        on_error: OnNews = None,
+        self, code: str, on_room: Callable[[Any], None], *, hello: bool = True, on_state: OnNews = None, on_you: OnNews = None, on_error: OnNews = None
     ) -> Watch:
         """Calls back with the whole room, at once and after every change. Do not change it: later rooms share its parts."""
         return self._follow(WatchedRoom(self, code, hello, _guard(on_room), _guard(on_you), _guard(on_error)), on_state)
@@ -153,25 +147,18 @@ class Client(Calls):
 
     def watch_board(self, game: str, on_top: Callable[[Any, Any], None], *, on_state: OnNews = None) -> Watch:
         """Calls back with the ten best scores of a game and its season, or None, at once and after changes."""
-
-        def show(board: Fields) -> None:
-            guarded(on_top, board["top"], board.get("season"))
-
         path = f"/v1/highscores/{component(game)}/live"
-        return self._follow(WatchedList(self, path, "top", "highscores.top", {"game": game}, show), on_state)
+        return self._follow(WatchedList(self, path, ["top", "season"], "highscores.top", {"game": game}, _guard(on_top)), on_state)
 
     def watch_lobby(
         self, on_rooms: Callable[[Any], None], *, game: Optional[str] = None, tags: Optional[Fields] = None, on_state: OnNews = None
     ) -> Watch:
         """Calls back with the newest 50 open rooms of a game with all of these tags, at once and after changes."""
-
-        def show(lobby: Fields) -> None:
-            guarded(on_rooms, lobby["rooms"])
-
         query = _with_tags({"game": game, "tags": tags})
         text = "&".join(f"{quote(field)}={component(value)}" for field, value in query.items())
         path = "/v1/lobby/live" + (f"?{text}" if text else "")
-        return self._follow(WatchedList(self, path, "rooms", "rooms.list", {**query, "limit": MOST_LISTED}, show, MOST_LISTED), on_state)
+        given = {**query, "limit": MOST_LISTED}
+        return self._follow(WatchedList(self, path, ["rooms"], "rooms.list", given, _guard(on_rooms), MOST_LISTED), on_state)
 
     def _follow(self, watched: Watched, on_state: OnNews = None) -> Watch:
         watch = Watch(self, watched, _guard(on_state))
@@ -182,14 +169,7 @@ class Client(Calls):
     # How calls are made.
 
     async def _repeat(
-        self,
-        route: str,
-        given: Fields,
-        timeout_ms: Optional[float],
-        signal: Optional[Signal],
-        *,
-        by: Optional[Callable[[], Credential]] = None,
-        try_ms: float = TRY_MS,
+        self, route: str, given: Fields, timeout_ms: Optional[float], signal: Optional[Signal], by: Optional[By] = None, try_ms: float = TRY_MS
     ) -> Fields:
         """Repeats a request until it has an answer, the time is up, or a signal aborts."""
         wait_ms = 1000 * (given.get("wait") or 0)
@@ -238,7 +218,7 @@ class Client(Calls):
             return self._identity.install() if name in BY_INSTALL else self._identity.credential()
 
         try_ms = PROVIDER_MS if name in OF_PROVIDER else TRY_MS
-        reply = await self._repeat(route, _with_tags(asked) if name == "rooms.list" else asked, timeout_ms, signal, by=by, try_ms=try_ms)
+        reply = await self._repeat(route, _with_tags(asked) if name == "rooms.list" else asked, timeout_ms, signal, by, try_ms)
         await self._follow_caller(name, given, reply, owner, tries > 1)
         return reply
 
@@ -291,8 +271,8 @@ class Client(Calls):
         self._greet()
 
 
-def _guard(callback: OnNews) -> Callable[[Any], None]:
-    return lambda value: guarded(callback, value)
+def _guard(callback: Optional[Callable[..., object]]) -> Callable[..., None]:
+    return lambda *values: guarded(callback, *values)
 
 
 def _with_tags(given: Fields) -> Fields:

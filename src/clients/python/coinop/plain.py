@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from typing import Any, Callable, Coroutine, Dict, Optional, TypeVar
+from typing import Any, Callable, Coroutine, Optional, TypeVar
 
 from . import client as _asyncio
+from ._request import Fields
 from ._room import Acts, PlayedRoom
 from ._watch import Watch
 from .calls import PlainCalls, PlainSavesCalls
 
 T = TypeVar("T")
-Fields = Dict[str, Any]
 
 
 class Client(PlainCalls):
@@ -48,7 +48,7 @@ class Client(PlainCalls):
 
         return self._run(call())
 
-    def _wait_for(self, *given: Any) -> Dict[str, Any]:
+    def _wait_for(self, *given: Any) -> Fields:
         return self._run(self._client._call(*given))
 
     def _stop(self) -> None:
