@@ -148,23 +148,20 @@ class ActQueue:
             # The service may have sent this message already, and must not send it twice.
             if is_late and act.is_unclear and act.action == "message":
                 self._settle(act, failure("store_unavailable"))
-                continue
-            if is_late:
-                act.order = 0
-            staying.append(act)
+            else:
+                act.order = 0 if is_late else act.order
+                staying.append(act)
         self._waiting = sorted([*staying, *self._waiting], key=lambda act: act.order or 2**53)
 
     def _postpone(self, act: Act, error: Fields) -> None:
         self._paused_until = self._clock.now() + backoff(self._tries, error)
         self._tries += 1
         act.is_unclear = act.is_unclear or error.get("outcome") == "unknown"
-        is_data = act.action == "data"
-        queued = (each for each in (*self._sent, *self._again, *self._waiting) if each.action == "data" and each.order > act.order)
-        later = next(queued, None) if is_data else None
+        later = next((each for each in self.unanswered() if each.action == act.action == "data" and each.order > act.order), None)
         if later:
             # It holds the changes of the refused act, which need not be sent again.
             later.done.extend(act.done)
-        elif is_data and self._last_data > act.order:
+        elif act.action == "data" and self._last_data > act.order:
             self._settle(act, {"ok": True, "seq": self._room_seq})
         else:
             self._again.append(act)

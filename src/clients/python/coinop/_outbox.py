@@ -106,7 +106,7 @@ class Outbox:
         kind = given.pop("type")
         credential = None if owner in self._held_owners else self._client._identity.credential_of(owner)
         try_ms = PURCHASE_MS if kind == "buy" else TRY_MS
-        result = await self._client._sender.once(OPERATIONS[kind], given, credential, self._closed, try_ms)
+        result = await self._client._once(OPERATIONS[kind], given, credential, self._closed, try_ms)
         if result["ok"] and "balanceAfterCoins" not in result:
             # Another server has answered.
             return failure("not_coinop")

@@ -8,8 +8,7 @@ import re
 from typing import Any, Dict, Optional, Sequence
 from urllib.parse import quote
 
-from ._time import Clock, Signal, Stopped, is_aborted, limited
-from ._transport import Transport
+from ._time import Signal, is_aborted
 
 Fields = Dict[str, Any]
 Credential = Dict[str, str]
@@ -62,47 +61,7 @@ def backoff(tries: int, error: Fields, most_ms: float = 5000, first_ms: float = 
     return min(asked, 60_000) + random.random() * min(most_ms, first_ms * 2.0 ** min(tries, 30))
 
 
-class Sender:
-    """Sends requests to one service."""
-
-    def __init__(self, transport: Transport, clock: Clock, base: str) -> None:
-        self._transport = transport
-        self.clock = clock
-        self.base = base
-
-    async def once(self, route: str, given: Fields, by: Optional[Credential], signal: Optional[Signal], try_ms: float = TRY_MS) -> Fields:
-        """Sends a request once. It never raises for the network or the service: every failure is a result.
-
-        `{name}` in the path of the route is replaced by that field; the other fields are the query or the body. by: the headers that name
-        the caller. None: only a sign-in can give them.
-        """
-        if by is None:
-            return {**failure("sign_in_required"), "status": 401}
-        method, path = route.lstrip("!").split(" ")
-        body: Fields = {}
-        query = []
-        for name, value in given.items():
-            if f"{{{name}}}" in path:
-                # Else the request would go to another path.
-                if value in (None, ""):
-                    return failure("invalid_request", f"{name} is missing", field=name)
-                path = path.replace(f"{{{name}}}", component(value))
-            elif method != "GET":
-                body[name] = value
-            elif value is not None:
-                query.append(f"{name}={component(value)}")
-        url = self.base + path + ("?" + "&".join(query) if query else "")
-        sent = None if method == "GET" else compact(body)
-        headers = by if sent is None else {**by, "content-type": "application/json"}
-        try:
-            return _answer(*await limited(self.clock, try_ms, [signal], lambda: self._transport.request(method, url, headers, sent)))
-        except Stopped:
-            return stopped_by([signal])
-        except Exception as error:
-            return failure("network", str(error) or type(error).__name__)
-
-
-def _answer(status: int, headers: Dict[str, str], text: str) -> Fields:
+def answer_of(status: int, headers: Dict[str, str], text: str) -> Fields:
     """The result of an answer. Only the form of the service's answers counts: a proxy or another server may have answered."""
     reply = failure("network" if status >= 500 or status == 429 else "not_coinop", f"Status {status}")
     try:

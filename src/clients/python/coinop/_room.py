@@ -227,7 +227,7 @@ class PlayedRoom(Acts["asyncio.Future[Fields]"]):
         """Sends an act by HTTP: for a room that has ended, and on networks that block WebSockets."""
         given = {**act.fields, "code": self.code, "order": act.order, "tab": self._queue.tab}
         route = f"POST /v1/rooms/{{code}}/{act.action}"
-        reply = await self._client._sender.once(route, given, self._client._identity.credential(), None)
+        reply = await self._client._once(route, given, self._client._identity.credential(), None)
         if not reply["ok"]:
             return self._queue.answered({"order": act.order, "error": reply["error"]})
         self._sits(reply["you"])

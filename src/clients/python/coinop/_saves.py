@@ -150,7 +150,7 @@ class Saves(SavesCalls):
             self._put(key, {**kept, "sent": [*(other for other in kept["sent"] if other != mark), mark][-MOST_SENT:]})
         device = {"device": self._device} if self._device else {}
         given = {**of, "data": data, "ifVersion": kept["version"], **device}
-        result = await self._client._sender.once(ROUTES["saves.save"], given, credential, self._client._closed)
+        result = await self._client._once(ROUTES["saves.save"], given, credential, self._client._closed)
         # The next start of the game sends it again: its client may have begun already.
         if self._client._closed.aborted:
             return failure("aborted")

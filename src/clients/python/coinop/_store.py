@@ -58,7 +58,7 @@ class FileStore:
         self._sync()
 
     def keys(self) -> List[str]:
-        return [re.sub("%([0-9a-f]{1,5})%", lambda found: chr(int(found[1], 16)), path.stem) for path in self._folder.glob("*.json")]
+        return [re.sub("%(10[0-9a-f]{4}|[0-9a-f]{1,5})%", lambda found: chr(int(found[1], 16)), path.stem) for path in self._folder.glob("*.json")]
 
     def _sync(self) -> None:
         if os.name != "posix":
@@ -103,16 +103,12 @@ class SafeStore:
     def put(self, key: str, value: Optional[str] = None) -> None:
         """Stores a value. Without a value the key is removed."""
         self._memory[key] = value
-        if self._store is None:
-            if value is None:
-                del self._memory[key]
+        if key in self._unread or (self._store is None and value is not None):
             return
         try:
-            if key in self._unread:
-                return
-            if value is None:
+            if self._store and value is None:
                 self._store.remove(key)
-            else:
+            elif self._store and value is not None:
                 self._store.set(key, value)
             del self._memory[key]
         except Exception as error:

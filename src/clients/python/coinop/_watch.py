@@ -221,7 +221,7 @@ class Watch:
 
     async def _over_socket(self) -> Tuple[int, float]:
         """Watches over one WebSocket until it closes. Returns the close code, and for how long it was open: below 0 if it never opened."""
-        url = self._client._sender.base.replace("http", "ws", 1) + self._watched.path
+        url = self._client._base.replace("http", "ws", 1) + self._watched.path
         asked = "?patch=1" if self._watched.patches and not self._whole else ""
         try:
             socket = await limited(self._clock, OPEN_MS, [self._closing], lambda: self._client._transport.connect(url + asked))
@@ -366,7 +366,7 @@ class WatchedList(Watched):
         self._last = ""
 
     async def read(self, signal: Signal) -> Fields:
-        return await self._client._sender.once(ROUTES[self._call], self._given, {}, signal)
+        return await self._client._once(ROUTES[self._call], self._given, {}, signal)
 
     def text_of(self, message: Fields) -> Optional[str]:
         return compact(self.shown(message)) if self._fields[0] in message else None
@@ -415,10 +415,10 @@ class WatchedAccount(WatchedList):
 
     async def read(self, signal: Signal) -> Fields:
         by = self._client._identity.credential()
-        balance = await self._client._sender.once(ROUTES["coins.balance"], {}, by, signal)
+        balance = await self._client._once(ROUTES["coins.balance"], {}, by, signal)
         if not balance["ok"]:
             return balance
-        reply = await self._client._sender.once(ROUTES["entitlement.current"], {}, by, signal)
+        reply = await self._client._once(ROUTES["entitlement.current"], {}, by, signal)
         return {**balance, "entitlement": picked(reply, "state", "access", "expiresAt")} if reply["ok"] else reply
 
     def text_of(self, message: Fields) -> Optional[str]:
@@ -497,7 +497,7 @@ class RoomChannel(Watched):
 
     async def poll(self, wait: int, position: int, signal: Signal) -> Fields:
         given: Fields = {"code": self._code, **({"since": position, "wait": wait} if wait else {})}
-        return await self._client._sender.once(ROUTES["rooms.read"], given, {}, signal, wait * 1000 + TRY_MS)
+        return await self._client._once(ROUTES["rooms.read"], given, {}, signal, wait * 1000 + TRY_MS)
 
     def position_of(self, message: Fields) -> Optional[int]:
         room = message.get("room")

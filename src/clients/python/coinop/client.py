@@ -10,7 +10,7 @@ import warnings
 
 from ._identity import Identity
 from ._outbox import OPERATIONS, Outbox
-from ._request import TRY_MS, UNCLEAR, Credential, Fields, Sender, backoff, component, is_temporary, stopped_by
+from ._request import TRY_MS, UNCLEAR, Credential, Fields, answer_of, backoff, compact, component, failure, is_temporary, stopped_by
 from ._room import PlayedRoom, guarded
 from ._saves import OnConflict, Saves
 from ._store import SafeStore, Store, random_text
@@ -68,9 +68,9 @@ class Client(Calls):
         clock: Optional[Clock] = None,
         sockets: bool = True,
     ) -> None:
-        base = url.rstrip("/")
-        if not re.fullmatch(r"https?://[^/?#@\s]+", base):
-            raise ValueError(f"Bad url: {base}")
+        self._base = url.rstrip("/")
+        if not re.fullmatch(r"https?://[^/?#@\s]+", self._base):
+            raise ValueError(f"Bad url: {self._base}")
         if install_id is not None and not re.fullmatch("[!-~]+", install_id):
             raise ValueError("Bad install_id")
         super().__init__(self._call)
@@ -82,7 +82,6 @@ class Client(Calls):
         self._closed = Signal()
         self._watches: List[Watch] = []
         self._warn: Callable[[str], None] = lambda message: guarded(on_warning, message)
-        self._sender = Sender(self._transport, self._clock, base)
         self._store = SafeStore(store, self._warn)
         self._identity = Identity(self, install_id)
         self._outbox = Outbox(self, on_operation, on_purchase)
@@ -168,6 +167,37 @@ class Client(Calls):
 
     # How calls are made.
 
+    async def _once(self, route: str, given: Fields, by: Optional[Credential], signal: Optional[Signal], try_ms: float = TRY_MS) -> Fields:
+        """Sends a request once. It never raises for the network or the service: every failure is a result.
+
+        `{name}` in the path of the route is replaced by that field; the other fields are the query or the body. by: the headers that name
+        the caller. None: only a sign-in can give them.
+        """
+        if by is None:
+            return {**failure("sign_in_required"), "status": 401}
+        method, path = route.lstrip("!").split(" ")
+        body: Fields = {}
+        query = []
+        for name, value in given.items():
+            if f"{{{name}}}" in path:
+                # Else the request would go to another path.
+                if value in (None, ""):
+                    return failure("invalid_request", f"{name} is missing", field=name)
+                path = path.replace(f"{{{name}}}", component(value))
+            elif method != "GET":
+                body[name] = value
+            elif value is not None:
+                query.append(f"{name}={component(value)}")
+        url = self._base + path + ("?" + "&".join(query) if query else "")
+        sent = None if method == "GET" else compact(body)
+        headers = by if sent is None else {**by, "content-type": "application/json"}
+        try:
+            return answer_of(*await limited(self._clock, try_ms, [signal], lambda: self._transport.request(method, url, headers, sent)))
+        except Stopped:
+            return stopped_by([signal])
+        except Exception as error:
+            return failure("network", str(error) or type(error).__name__)
+
     async def _repeat(
         self, route: str, given: Fields, timeout_ms: Optional[float], signal: Optional[Signal], by: Optional[By] = None, try_ms: float = TRY_MS
     ) -> Fields:
@@ -181,7 +211,7 @@ class Client(Calls):
             last: Optional[Fields] = None
             tries = 0
             while True:
-                result = await self._sender.once(route, given, credential(), whole, try_ms + wait_ms)
+                result = await self._once(route, given, credential(), whole, try_ms + wait_ms)
                 if result["ok"]:
                     return result
                 # When the time is up, the last failure from the service tells more than `timeout`.
