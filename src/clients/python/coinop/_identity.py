@@ -32,7 +32,6 @@ class Identity:
     def __init__(self, client: "Client", given: Optional[str]) -> None:
         self._client = client
         self._store = client._store
-        self._clock = client._clock
         self._key = f"{client._name}:me"
         self._given = given
         self._asked = -float(HOUR_MS)
@@ -45,7 +44,7 @@ class Identity:
         if isinstance(me, dict) and isinstance(me.get("installId"), str) and me["installId"] == (self._given or me["installId"]):
             self._known = me
             return me
-        if self._known and not self._store.is_unread(self._key):
+        if self._known and self._key not in self._store.unread:
             self._client._warn("coinop: the store was emptied")
         return self._save(self._known or {"installId": self._given or random_text()})
 
@@ -55,7 +54,7 @@ class Identity:
         return self._known
 
     async def _renew(self, token: str) -> None:
-        self._asked = self._clock.now()
+        self._asked = self._client._clock.now()
         reply = await self._client._repeat(ROUTES["sessions.current"], {}, None, None, by=lambda: by_token(token))
         me = self.load()
         # The result is dropped if another sign-in or sign-out came in the meantime.
@@ -64,7 +63,7 @@ class Identity:
             if not me.get("accountId"):
                 moved[f"s{token}"] = reply["accountId"]
             session = {"accountId": reply["accountId"], "sessionToken": reply.get("sessionToken", token)}
-            self._save({**me, **session, "askedAt": self._clock.wall(), "moved": moved})
+            self._save({**me, **session, "askedAt": self._client._clock.wall(), "moved": moved})
 
     def install(self) -> Credential:
         return by_install(self.load()["installId"])
@@ -76,9 +75,9 @@ class Identity:
         if not token:
             return by_install(me["installId"])
         # By two clocks: if that of the device jumps, in either direction, that costs one more request and no delay.
-        if abs(self._clock.wall() - me.get("askedAt", 0)) > ASK_MS and self._clock.now() - self._asked >= HOUR_MS:
+        if abs(self._client._clock.wall() - me.get("askedAt", 0)) > ASK_MS and self._client._clock.now() - self._asked >= HOUR_MS:
             spawn(self._renew(token))
-            self._asked = self._clock.now()
+            self._asked = self._client._clock.now()
         return by_token(token)
 
     def owner(self) -> Owner:
@@ -100,7 +99,7 @@ class Identity:
         me = self.load()
         account = reply.get("accountId")
         moved = {**me.get("moved", {}), **({moved_from: account} if moved_from else {})}
-        asked_at = self._clock.wall() if account else None
+        asked_at = self._client._clock.wall() if account else None
         session = {"sessionToken": reply["sessionToken"], "accountId": account, "isOwn": is_own, "askedAt": asked_at, "moved": moved}
         self._save({"installId": me["installId"], **session})
         if not account:

@@ -39,8 +39,6 @@ class Outbox:
         self._client = client
         self._store = client._store
         self._prefix = f"{client._name}:op:"
-        self._clock = client._clock
-        self._closed = client._closed
         self._on_operation = on_operation
         self._on_purchase = on_purchase
         self._own: Dict[str, _Own] = {}
@@ -55,7 +53,7 @@ class Outbox:
         self._last_failure: Optional[Fields] = None
         self._retry: Optional["asyncio.Task[Any]"] = None
         self._waking = Signal()
-        self._closed.listen(self._end)
+        self._client._closed.listen(self._end)
 
     def _end(self) -> None:
         for own in list(self._own.values()):
@@ -106,7 +104,7 @@ class Outbox:
         kind = given.pop("type")
         credential = None if owner in self._held_owners else self._client._identity.credential_of(owner)
         try_ms = PURCHASE_MS if kind == "buy" else TRY_MS
-        result = await self._client._once(OPERATIONS[kind], given, credential, self._closed, try_ms)
+        result = await self._client._once(OPERATIONS[kind], given, credential, self._client._closed, try_ms)
         if result["ok"] and "balanceAfterCoins" not in result:
             # Another server has answered.
             return failure("not_coinop")
@@ -131,13 +129,13 @@ class Outbox:
         return None
 
     async def _later(self) -> None:
-        await sleep(self._clock, 60_000, self._closed)
+        await sleep(self._client._clock, 60_000, self._client._closed)
         self._retry = None
         self.wake()
 
     async def _run(self) -> None:
         """Finishes the operations one after the other."""
-        while not self._closed.aborted:
+        while not self._client._closed.aborted:
             if not self._has_adopted:
                 self._adopt()
             if not self._queue:
@@ -151,11 +149,11 @@ class Outbox:
                 self._waking = Signal()
                 wait = backoff(self._tries, self._last_failure["error"], 15_000)
                 self._tries += 1
-                await sleep(self._clock, wait, self._waking, self._closed)
+                await sleep(self._client._clock, wait, self._waking, self._client._closed)
         self._is_running = False
 
     def _start(self) -> None:
-        if not self._is_running and not self._closed.aborted:
+        if not self._is_running and not self._client._closed.aborted:
             self._is_running = True
             spawn(self._run())
 
@@ -179,12 +177,12 @@ class Outbox:
 
     async def operate(self, kind: str, given: Fields, signal: Optional[Signal], timeout_ms: float) -> Fields:
         """Keeps an operation, and sends it. When the time is up it goes on, and the result has `pending`."""
-        if is_aborted([signal, self._closed]):
+        if is_aborted([signal, self._client._closed]):
             return failure("aborted")
         if not self._has_adopted:
             self._adopt()
         # The time in the key rises even if the clock is set back, so that the keys keep the order of the operations.
-        self._last_stamp = max(self._last_stamp + 1, int(self._clock.wall()))
+        self._last_stamp = max(self._last_stamp + 1, int(self._client._clock.wall()))
         # The app store's own id makes a purchase unique.
         unique = {} if kind == "buy" else {"key": given["key"] if given.get("key") is not None else random_text()}
         operation = {**given, **unique, "type": kind}
@@ -198,7 +196,7 @@ class Outbox:
         self._start()
 
         try:
-            return await limited(self._clock, timeout_ms, [signal], lambda: asyncio.shield(done))
+            return await limited(self._client._clock, timeout_ms, [signal], lambda: asyncio.shield(done))
         except Stopped:
             last = None if is_aborted([signal]) else self._last_failure
             return {**(last or stopped_by([signal])), "pending": True}

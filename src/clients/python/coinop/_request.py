@@ -1,4 +1,4 @@
-"""One request, its repetitions, and the results of both."""
+"""What requests are made of, and what their answers and failures mean."""
 
 from __future__ import annotations
 

@@ -82,7 +82,6 @@ class PlayedRoom(Acts["asyncio.Future[Fields]"]):
     def __init__(self, client: "Client", code: str) -> None:
         self.code = code
         self._client = client
-        self._clock = client._clock
         self._listeners: Dict[str, List[Listener]] = {}
         self._warned: "set[str]" = set()
         self._confirmed: Optional[Fields] = None
@@ -96,7 +95,7 @@ class PlayedRoom(Acts["asyncio.Future[Fields]"]):
         self._offset_ms: Optional[float] = None
         self._round_trip_ms = float("inf")
         self._channel = _Channel(self)
-        self._queue = ActQueue(self._clock, self._changed, lambda: self._channel.drop(), self._refused_act)
+        self._queue = ActQueue(self._client._clock, self._changed, lambda: self._channel.drop(), self._refused_act)
         self._watch = client._follow(self._channel, self._on_state)
 
     # What the game reads.
@@ -143,7 +142,7 @@ class PlayedRoom(Acts["asyncio.Future[Fields]"]):
 
     def now(self) -> float:
         """The time by the clock of the service, in milliseconds since 1970."""
-        return self._clock.wall() if self._offset_ms is None else self._clock.now() + self._offset_ms
+        return self._client._clock.wall() if self._offset_ms is None else self._client._clock.now() + self._offset_ms
 
     # What the game does.
 
@@ -217,7 +216,7 @@ class PlayedRoom(Acts["asyncio.Future[Fields]"]):
             self._emit("error", error)
 
     def _note_time(self, now: float, sent_at: float) -> None:
-        ms = self._clock.now() - sent_at
+        ms = self._client._clock.now() - sent_at
         # A faster exchange is more exact.
         if ms <= self._round_trip_ms:
             self._round_trip_ms = ms

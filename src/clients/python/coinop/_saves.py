@@ -200,7 +200,7 @@ class Saves(SavesCalls):
             waits = not result["ok"] and _may_pass(result)
             if waits:
                 result = {**result, "pending": True, "data": json.loads(kept["text"])}
-                self._retry(result["error"])
+                spawn(self._retry(result["error"]))
             else:
                 self._tries = 0
             self._results[key] = result
@@ -228,21 +228,17 @@ class Saves(SavesCalls):
         for key in self._store.keys(self._prefix):
             await self._flush(key)
 
-    def _retry(self, error: Fields) -> None:
+    async def _retry(self, error: Fields) -> None:
         """Sends all saves again after a while."""
         if self._waiting:
             return
         self._waiting = True
         wait = backoff(self._tries, error, 60_000)
         self._tries += 1
-
-        async def later() -> None:
-            await sleep(self._client._clock, wait, self._client._closed)
-            self._waiting = False
-            if not self._client._closed.aborted:
-                await self._flush_all()
-
-        spawn(later())
+        await sleep(self._client._clock, wait, self._client._closed)
+        self._waiting = False
+        if not self._client._closed.aborted:
+            await self._flush_all()
 
 
 def _saved(reply: Fields) -> Fields:

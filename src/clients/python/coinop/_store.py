@@ -79,7 +79,7 @@ class SafeStore:
         self._has_warned = store is None
         self._memory: Dict[str, Optional[str]] = {}
         """What the store has not accepted. None: it has not removed the key yet."""
-        self._unread: Set[str] = set()
+        self.unread: Set[str] = set()
         """Keys that could not be read. They are not written either: that could destroy what the store has."""
 
     def _failed(self, error: Exception) -> None:
@@ -87,23 +87,20 @@ class SafeStore:
             self._warn(f"coinop keeps data in memory: {error or type(error).__name__}")
         self._has_warned = True
 
-    def is_unread(self, key: str) -> bool:
-        return key in self._unread
-
     def get(self, key: str) -> Optional[str]:
         if key in self._memory:
             return self._memory[key]
         try:
             return self._store.get(key) if self._store else None
         except Exception as error:
-            self._unread.add(key)
+            self.unread.add(key)
             self._failed(error)
             return None
 
     def put(self, key: str, value: Optional[str] = None) -> None:
         """Stores a value. Without a value the key is removed."""
         self._memory[key] = value
-        if key in self._unread or (self._store is None and value is not None):
+        if key in self.unread or (self._store is None and value is not None):
             return
         try:
             if self._store and value is None:
@@ -130,9 +127,6 @@ class SafeStore:
             return None
 
 
-_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
-
-
 def random_text(size: int = 24) -> str:
     """A random text, by default of 124 bits."""
-    return "".join(secrets.choice(_ALPHABET) for _ in range(size))
+    return "".join(secrets.choice("0123456789abcdefghijklmnopqrstuvwxyz") for _ in range(size))

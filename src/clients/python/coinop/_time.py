@@ -105,21 +105,13 @@ async def limited(clock: Clock, ms: float, signals: Sequence[Optional[Signal]], 
 
 async def sleep(clock: Clock, ms: float, *signals: Optional[Signal]) -> None:
     """Waits for `ms`, or until a signal aborts."""
-    await within(clock, ms, signals, stopped)
 
-
-async def stopped(signal: Signal) -> None:
-    """Waits until the signal aborts."""
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def end() -> None:
-        settle(done, None)
-
-    signal.listen(end)
-    try:
+    async def stopped(whole: Signal) -> None:
+        done: "asyncio.Future[None]" = asyncio.get_running_loop().create_future()
+        whole.listen(lambda: settle(done, None))
         await done
-    finally:
-        signal.forget(end)
+
+    await within(clock, ms, signals, stopped)
 
 
 def settle(done: "asyncio.Future[T]", result: T) -> None:

@@ -93,7 +93,6 @@ class Watch:
     def __init__(self, client: "Client", watched: Watched, on_state: Show) -> None:
         self._client = client
         self._clock = client._clock
-        self._sockets = client._sockets
         self._watched = watched
         self._on_state = on_state
         self._closing = Signal()
@@ -105,7 +104,7 @@ class Watch:
         self._link: Optional[_Link] = None
         self.state: Fields = {"status": "connecting"}
         self.ended: "asyncio.Future[str]" = asyncio.get_running_loop().create_future()
-        self._task = spawn(self._run())
+        spawn(self._run())
 
     def _set(self, state: Fields) -> None:
         if not self._closing.aborted:
@@ -169,7 +168,7 @@ class Watch:
         while not self._closing.aborted:
             tries += 1
             self._set({"status": "connecting"})
-            code, open_ms = await self._over_socket() if self._sockets else (0, -1.0)
+            code, open_ms = await self._over_socket() if self._client._sockets else (0, -1.0)
             if self._closing.aborted:
                 break
             if 4501 < code < 5000:
@@ -186,7 +185,7 @@ class Watch:
             else:
                 # A WebSocket does not tell why it could not open. A read tells it, or shows that the network blocks only WebSockets. The
                 # service may have come back between the two, so a second try tells.
-                is_first = self._sockets and not was_refused
+                is_first = self._client._sockets and not was_refused
                 problem = await self._over_polls(1 if is_first else polls)
                 was_refused = is_first and problem is None
                 if self._closing.aborted:
@@ -241,7 +240,6 @@ class _Link:
 
     def __init__(self, watch: Watch, socket: Socket) -> None:
         self._watch = watch
-        self._watched = watch._watched
         self._clock = watch._clock
         self._socket = socket
         self._opened_at = self._clock.now()
@@ -266,7 +264,7 @@ class _Link:
         self._timer.cancel()
 
     async def run(self) -> Tuple[int, float]:
-        self._watched.opened(lambda message: self._socket.send(compact(message)), self.stop)
+        self._watch._watched.opened(lambda message: self._socket.send(compact(message)), self.stop)
         self._idle()
         self.greet()
         code = 0
@@ -284,7 +282,7 @@ class _Link:
         return code, opened_ms
 
     def greet(self) -> None:
-        hello = self._watched.hello()
+        hello = self._watch._watched.hello()
         if hello and not self._is_over:
             self._socket.send(compact(hello))
 
@@ -406,7 +404,6 @@ class WatchedAccount(WatchedList):
 
     def __init__(self, client: "Client", on_account: Show) -> None:
         super().__init__(client, "/v1/account/live", ["entitlement"], "coins.balance", {}, on_account)
-        self._clock = client._clock
         self._account_id: Optional[str] = None
         self._greeted: Optional[Fields] = None
         self._before: Optional[Fields] = None
@@ -440,20 +437,20 @@ class WatchedAccount(WatchedList):
         if hello != self._greeted:
             self._account_id = None
             self._before = None if self._is_new else self._greeted
-            self._greeted_at = self._clock.now()
+            self._greeted_at = self._client._clock.now()
         self._is_new = False
         self._greeted = hello
         return hello
 
     async def goes_on(self) -> bool:
         # The service may have closed the connection of the former caller before it got the hello of the present one.
-        is_recent = self._clock.now() - self._greeted_at < NEXT_CALLER_MS
+        is_recent = self._client._clock.now() - self._greeted_at < NEXT_CALLER_MS
         lost = self._before if self._before and is_recent else self._greeted
         self._before = None
         for _ in range(NEXT_CALLER_MS // 100):
             if self.caller() != lost:
                 return True
-            await sleep(self._clock, 100)
+            await sleep(self._client._clock, 100)
         return False
 
 
