@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { coinop } from '../../src/clients/javascript/client.ts';
@@ -20,6 +20,14 @@ test('the client in JavaScript has every call', () => {
   const features = client as unknown as Record<string, Record<string, unknown> | undefined>;
   const without = names.filter((name) => typeof features[name.split('.')[0]!]?.[name.split('.')[1]!] !== 'function');
   expect(without.filter((name) => !ELSEWHERE.includes(name))).toEqual([]);
+});
+
+test('the Python client has at most 2,000 lines of code, its calls not counted', () => {
+  const folder = `${project}src/clients/python/coinop/`;
+  const files = readdirSync(folder).filter((name) => name.endsWith('.py') && name !== 'calls.py');
+  const code = files.map((name) => readFileSync(folder + name, 'utf8').replace(/^ *"""[^]*?"""$/gm, '')).join('\n');
+  const lines = code.split('\n').filter((line) => /^\s*[^\s#]/.test(line));
+  expect(lines.length).toBeLessThanOrEqual(2000);
 });
 
 test('the version of a client is that of the service', () => {

@@ -59,9 +59,7 @@ class Identity:
         me = self.load()
         # The result is dropped if another sign-in or sign-out came in the meantime.
         if reply.get("accountId") and me.get("sessionToken") == token:
-            moved = dict(me.get("moved", {}))
-            if not me.get("accountId"):
-                moved[f"s{token}"] = reply["accountId"]
+            moved = {**me.get("moved", {}), **({} if me.get("accountId") else {f"s{token}": reply["accountId"]})}
             session = {"accountId": reply["accountId"], "sessionToken": reply.get("sessionToken", token)}
             self._save({**me, **session, "askedAt": self._client._clock.wall(), "moved": moved})
 

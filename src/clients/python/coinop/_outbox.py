@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from ._identity import Owner
@@ -83,12 +84,10 @@ class Outbox:
         text = self._store.get(key)
         if text is None:
             return None
-        try:
+        with suppress(ValueError, TypeError, KeyError, RecursionError):
             operation, owner = json.loads(text)
             if operation["type"] in OPERATIONS and re.fullmatch("[ais][!-~]+", owner):
                 return operation, owner
-        except (ValueError, TypeError, KeyError, RecursionError):
-            pass
         # The store was damaged, or another program wrote the entry.
         self._remove(key)
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from contextlib import suppress
 from typing import Any, Dict, Optional, Sequence
 from urllib.parse import quote
 
@@ -64,19 +65,15 @@ def backoff(tries: int, error: Fields, most_ms: float = 5000, first_ms: float = 
 def answer_of(status: int, headers: Dict[str, str], text: str) -> Fields:
     """The result of an answer. Only the form of the service's answers counts: a proxy or another server may have answered."""
     reply = failure("network" if status >= 500 or status == 429 else "not_coinop", f"Status {status}")
-    try:
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
         body = json.loads(text)
         if isinstance(body, dict) and body.get("ok") is (status == 200):
             if body["ok"]:
                 return body
             if body["error"]["code"]:
                 reply = {**body, "status": status}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
-    try:
+    with suppress(ValueError):
         asked = float(headers.get("retry-after", "")) * 1000
         if 0 < asked < 1e12:
             reply["error"].setdefault("retryAfterMs", round(asked))
-    except ValueError:
-        pass
     return reply

@@ -121,10 +121,8 @@ class PlayedRoom(Acts["asyncio.Future[Fields]"]):
     @property
     def me(self) -> Optional[Fields]:
         """The own player, with what only this player sees as `private`. None without a seat."""
-        for player in self.players:
-            if player["id"] == self._player_id:
-                return {**player, **({"private": self._own} if self._has_own else {})}
-        return None
+        mine = self._mine(self.room)
+        return {**mine, **({"private": self._own} if self._has_own else {})} if mine else None
 
     @property
     def connection(self) -> Fields:
@@ -187,8 +185,8 @@ class PlayedRoom(Acts["asyncio.Future[Fields]"]):
         self._warned.add(warning)
         self._emit("refused", error, {"action": act.action})
 
-    def _is_seated(self) -> bool:
-        return any(player["id"] == self._player_id for player in (self._confirmed or {"players": []})["players"])
+    def _mine(self, room: Optional[Fields]) -> Optional[Fields]:
+        return next((player for player in room["players"] if player["id"] == self._player_id), None) if room else None
 
     def _seat(self) -> Optional[str]:
         return f"{self._confirmed.get('createdAt')} {self._player_id}" if self._confirmed and self._player_id else None
@@ -199,10 +197,10 @@ class PlayedRoom(Acts["asyncio.Future[Fields]"]):
         self._changed()
 
     def _take_room(self, room: Fields) -> None:
-        was_seated = self._is_seated()
+        was_seated = self._mine(self._confirmed)
         self._confirmed = room
         self._queue.seen(room["seq"])
-        if was_seated and not self._is_seated():
+        if was_seated and not self._mine(room):
             self._has_left = self._has_left or any(act.action == "leave" for act in self._queue.unanswered())
             self._refuse({"code": "not_in_room", "message": NO_SEAT})
         self._changed()

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import inspect
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 
 from ._identity import Owner
@@ -63,11 +64,9 @@ class Saves(SavesCalls):
         sent = [] if version is None else self._kept(key).get("sent", [])
         self._put(key, {"owner": owner, "game": game, "name": name, "version": version or 0, "sent": sent, "text": compact(data)})
 
-        result: Optional[Fields]
-        try:
+        result: Optional[Fields] = {**failure("timeout"), "pending": True}
+        with suppress(Stopped):
             result = await limited(self._client._clock, CALL_MS, [], lambda: asyncio.shield(self._flush(key)))
-        except Stopped:
-            result = {**failure("timeout"), "pending": True}
         now = self._kept(key)
         if not result:
             return {"ok": True, "version": now.get("version", 0), "updatedAt": now.get("updatedAt", ""), "data": data}

@@ -51,17 +51,14 @@ class FileStore:
         self._sync()
 
     def remove(self, key: str) -> None:
-        try:
-            self._path(key).unlink()
-        except FileNotFoundError:
-            return
+        self._path(key).unlink(missing_ok=True)
         self._sync()
 
     def keys(self) -> List[str]:
         return [re.sub("%(10[0-9a-f]{4}|[0-9a-f]{1,5})%", lambda found: chr(int(found[1], 16)), path.stem) for path in self._folder.glob("*.json")]
 
     def _sync(self) -> None:
-        if os.name != "posix":
+        if os.name != "posix" or not self._folder.exists():
             return
         folder = os.open(self._folder, os.O_RDONLY)
         try:

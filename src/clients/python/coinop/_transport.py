@@ -13,6 +13,7 @@ import hashlib
 import os
 import ssl
 import struct
+from contextlib import suppress
 from typing import Dict, Optional, Tuple
 from urllib.parse import urlsplit
 
@@ -50,7 +51,7 @@ class Socket:
         """The next message, or None at the end."""
         message = bytearray()
         is_text = False
-        try:
+        with suppress(OSError, EOFError, UnicodeDecodeError, ssl.SSLError):
             while not self._is_closed:
                 first, second = await self._reader.readexactly(2)
                 opcode, is_last, size = first & 15, first & 128, second & 127
@@ -74,8 +75,6 @@ class Socket:
                         return message.decode()
                 elif opcode != 10:
                     raise ConnectionError("not a frame of text")
-        except (OSError, EOFError, UnicodeDecodeError, ssl.SSLError):
-            pass
         self._end()
         return None
 

@@ -254,7 +254,6 @@ class Client(Calls):
 
     async def _follow_caller(self, name: str, given: Fields, reply: Fields, owner: str, is_repeated: bool) -> None:
         """Does what an answer means for the caller. owner: who provided the sign-in of a store."""
-        code = None if reply["ok"] else reply["error"]["code"]
         is_over = False
         if name == "rooms.join":
             # The player of a new seat is shown as connected only after a hello on the channel.
@@ -267,11 +266,11 @@ class Client(Calls):
             self._changed()
         elif name in ("sessions.logout", "accounts.delete"):
             # The first of the two answers to a deletion has a `confirm`, and ends nothing.
-            is_over = "confirm" not in reply if reply["ok"] else code == "account_deleted"
+            is_over = "confirm" not in reply if reply["ok"] else reply["error"]["code"] == "account_deleted"
         elif name in ("sessions.end", "signIns.remove"):
             # A removed sign-in ends its sessions, the caller's own among them if it began with it. If a session ends itself and the answer
             # is lost, the repetition is refused with `session_required`.
-            is_over = bool(reply.get("current")) if reply["ok"] else is_repeated and code == "session_required"
+            is_over = bool(reply.get("current")) if reply["ok"] else is_repeated and reply["error"]["code"] == "session_required"
         if is_over:
             self._identity.signed_out(name == "accounts.delete" and not given.get("token"))
             self._changed()
