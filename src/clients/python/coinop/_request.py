@@ -36,7 +36,7 @@ def failure(code: str, message: Optional[str] = None, **more: Any) -> Fields:
 
 def picked(reply: Fields, *names: str) -> Fields:
     """The fields of these names that there are."""
-    return {name: reply[name] for name in names if reply.get(name) is not None}
+    return {name: reply[name] for name in names if name in reply}
 
 
 def stopped_by(signals: Sequence[Optional[Signal]]) -> Fields:

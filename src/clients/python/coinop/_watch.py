@@ -479,7 +479,8 @@ class WatchedPairing(Watched):
         # The channel brings only the status. A read gives the session, which the service keeps for ten minutes.
         is_claimed = "type" in message and self._since == "claimed"
         reply = await self._status({}, self._client._closed, 600_000) if is_claimed else message
-        self._show({"status": self._since, **picked(reply, "claimedBy")})
+        named = {"claimedBy": reply["claimedBy"]} if reply.get("claimedBy") else {}
+        self._show({"status": self._since, **named})
         return self.position_of(message) == 3
 
 
