@@ -93,8 +93,8 @@ export const mistakes: readonly ClientMistake[] = [
     [
       'a clock that is set back reorders operations',
       '_outbox.py',
-      'max(self._last_stamp + 1, int(self._clock.wall()))',
-      'int(self._clock.wall())',
+      'max(self._last_stamp + 1, int(self._client._clock.wall()))',
+      'int(self._client._clock.wall())',
     ],
   ),
 ];
