@@ -30,8 +30,8 @@ export async function expectCommands(service: TestService, asks: readonly Ask[])
 }
 
 /**
- * Whether a word of a command tells that the service's background sent it: it asks whether Redis answers, notes that it serves, polls queues, the server keys, given names and the data id,
- * asks its store, the sandbox, for refunds, and asks Redis for the rights of its user.
+ * Whether a word of a command tells that the service's background sent it. The background asks whether Redis answers and what its user may
+ * do, notes that it serves, polls queues, server keys, given names and the data id, and asks its store, the sandbox, for refunds.
  */
 function isOfBackground(word: string): boolean {
   if (word === GIVEN_NAMES || word === DATA_ID_KEY || word.includes('redis.acl_check_cmd')) return true;
