@@ -1,6 +1,6 @@
 // `npm run prove:next` runs one of the proofs in six minutes on two quiet cores, so that a machine that runs it for each change runs all of
 // them in turn. The number of commits on the main line chooses the proof, so nothing has to be stored. `npm run prove:next -- NUMBER` runs
-// the proof for another number of commits.
+// the proof for another number of commits. With `--number` it only prints the number, and how often all proofs have had their turns.
 // If a proof cannot be set up here, for example without a network, the next one runs.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -39,6 +39,9 @@ function commits() {
   const isWhole = run('git', 'rev-parse', '--is-shallow-repository') === 'false';
   return isWhole ? Number(run('git', 'rev-list', '--count', '--first-parent', 'HEAD')) : Math.floor(Date.now() / 86_400_000);
 }
+
+/** How often all proofs have had their turns before. */
+const cycleOf = (number) => Math.floor(number / turns.length);
 
 const isPassed = (...words) => spawnSync('npm', ['run', '--silent', ...words], { stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
 
@@ -93,7 +96,7 @@ async function prove(number) {
     const proofs = Object.entries(turn);
     const held = [];
     for (const [proof, minutes] of proofs) {
-      const bound = minutes === undefined ? [] : ['--', '--minutes', String(minutes), '--turn', String(Math.floor(number / turns.length))];
+      const bound = minutes === undefined ? [] : ['--', '--minutes', String(minutes), '--turn', String(cycleOf(number))];
       console.log(`prove:next: npm run prove:${proof} ${bound.join(' ')}`);
       held.push(await isHeld(minutes === undefined ? LIMIT_MINUTES / proofs.length : minutes * SLACK, `prove:${proof}`, ...bound));
     }
@@ -104,4 +107,5 @@ async function prove(number) {
 }
 
 const given = process.argv[2];
-process.exit((await prove(given === undefined ? commits() : Number(given))) ? 0 : 1);
+if (given === '--number') console.log(commits(), cycleOf(commits()));
+else process.exit((await prove(given === undefined ? commits() : Number(given))) ? 0 : 1);

@@ -41,11 +41,11 @@ export interface CountedCoins<Reply> {
   /** A change and its repetition have the same name. The repetition changes nothing, so both count once. */
   readonly name: string;
   readonly shares: readonly Share[];
-  /** The shares in parts that stay the same when the change is repeated for the rest of its accounts. Default: by their place. */
+  /** The shares in parts that stay the same when the change is repeated for the rest of its accounts. Default: one part. */
   readonly parts?: readonly { readonly name: string; readonly shares: readonly Share[] }[];
   /**
-   * The shares that have the change now: by this call, or by one at the same time, which is not counted beside it. A share that had the change
-   * before is none of the `shares`.
+   * The shares that have the change now: by this call, or by an equal call at the same time, which is not counted. `shares` has no share
+   * that had the change before.
    */
   readonly changed: (reply: Reply) => readonly Share[];
 }
@@ -153,20 +153,19 @@ export async function withinLimits<Reply>(
   }
 }
 
-/** Shares that one script counts, in some milliseconds. */
+/** The most shares of a part. One script counts a part, in some milliseconds. */
 export const SHARES_AT_ONCE = 1000;
 
 type Counted = Pick<CountedCoins<never>, 'name' | 'shares'>;
 
 /** The parts of a change to many accounts, which are counted one after the other. */
-function partsOf({ name, shares, parts }: Counted & Pick<CountedCoins<never>, 'parts'>): readonly Counted[] {
-  if (parts !== undefined) return parts;
-  if (shares.length <= SHARES_AT_ONCE) return [{ name, shares }];
-  return Array.from({ length: Math.ceil(shares.length / SHARES_AT_ONCE) }, (_, index) => ({
-    name: `${name} ${index}`,
-    shares: shares.slice(index * SHARES_AT_ONCE, (index + 1) * SHARES_AT_ONCE),
-  }));
+function partsOf({ name, shares, parts = [{ name, shares }] }: Counted & Pick<CountedCoins<never>, 'parts'>): readonly Counted[] {
+  return parts;
 }
+
+/** Whether a change of many accounts has to tell before it whose coins it changes. If not, the accounts need not be read before. */
+export const countsCoins = ({ config }: Pick<LimitServices, 'config'>): boolean =>
+  config.TWO_PERSON_COINS !== undefined || config.ECONOMIST_DAILY_COINS !== undefined;
 
 interface Bounds {
   readonly day: { readonly most: number; readonly setting: string; readonly next: Role } | undefined;

@@ -4,7 +4,7 @@ import { AccountId } from '../accounts/ids.ts';
 import { Refusal } from '../errors.ts';
 import { CoinKey, Coins, DebtCoins } from '../features/coins/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
-import type { Share } from './coin-limits.ts';
+import { countsCoins, type Share } from './coin-limits.ts';
 import { countsOf, grantGroup, grantOutcomes, previewWithKey, type Granted, type GrantTerms } from './grants.ts';
 import { coinsText } from './shown/cells.ts';
 import { operation, Reason } from './operation.ts';
@@ -80,7 +80,6 @@ export const grantMany = operation({
     `curl -s $base/v1/admin/coins/grant-many -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' ` +
     `-d '{"entries":[{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","coins":20}],"key":"comp-2026-11","reason":"outage of 3 November"}'`,
   async prepare({ entries, key, reason, dryRun = false }, services, { by, key: serverKey }) {
-    const { config } = services;
     const resultsOf = (outcomes: readonly Granted[]) =>
       outcomes.map((outcome, index) => ({ account: entries[index]!.account, ...outcome }));
     const grants = entries.map(({ account, coins }) => ({ accountId: account, coins }));
@@ -91,10 +90,9 @@ export const grantMany = operation({
     }
     const terms: GrantTerms = { key, reason, by: serverKey ?? by };
     // The coins are summed up by the account that gets them. So guests of one account do not have separate sums.
-    const accounts =
-      config.TWO_PERSON_COINS === undefined && config.ECONOMIST_DAILY_COINS === undefined
-        ? []
-        : await services.grantPace.inGroups(grants, (group) => previewWithKey(group, key, services));
+    const accounts = countsCoins(services)
+      ? await services.grantPace.inGroups(grants, (group) => previewWithKey(group, key, services))
+      : [];
     if (accounts instanceof Refusal) return accounts;
     const shareOf = ({ movedTo }: Pick<Granted, 'movedTo'>, index: number): Share => [
       movedTo ?? entries[index]!.account,

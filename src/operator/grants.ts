@@ -47,9 +47,10 @@ async function previewGrants(accountIds: readonly string[], services: OperatorSe
   return all.map((facts, index) => {
     if (facts === 'unreadable') return UNREADABLE;
     const refused = refusedBy(facts);
-    if (refused !== undefined) return { outcome: refused, ...movedTo(facts, accountIds[index]!) };
+    const moved = movedTo(facts?.accountId, accountIds[index]!);
+    if (refused !== undefined) return { outcome: refused, ...moved };
     const isBanned = banAt(facts!.standing, services.now()) !== undefined;
-    return { outcome: isBanned ? 'banned' : 'granted', ...movedTo(facts, accountIds[index]!) };
+    return { outcome: isBanned ? 'banned' : 'granted', ...moved };
   });
 }
 
@@ -89,7 +90,7 @@ export async function grantGroup(group: readonly Grant[], { key, reason, by }: G
       const facts = all[index];
       if (facts === 'unreadable') return UNREADABLE;
       const refused = refusedBy(facts);
-      if (refused !== undefined) return { outcome: refused, ...movedTo(facts, accountId) };
+      if (refused !== undefined) return { outcome: refused, ...movedTo(facts?.accountId, accountId) };
       const operation = `${entryLetters.grant}${coins}`;
       const grant = () => grantOne(facts!.accountId, accountId, { operation, key, origin }, services);
       const before = turns.get(facts!.accountId);
@@ -114,7 +115,7 @@ async function grantOne(
   if (booked === undefined) return UNREADABLE;
   if (booked instanceof Refusal) {
     const { code } = booked as Refusal<ErrorCode>;
-    const moved = account === asked ? {} : { movedTo: account };
+    const moved = movedTo(account, asked);
     if (code === 'account_banned') return { outcome: 'banned', ...moved };
     return code === 'account_deleted' ? { outcome: 'deleted', ...moved } : { outcome: 'refused', code, ...moved };
   }
@@ -123,7 +124,7 @@ async function grantOne(
     outcome: replayed === true ? 'replayed' : 'granted',
     balanceAfterCoins,
     debtCoins,
-    ...(accountId === asked ? {} : { movedTo: accountId }),
+    ...movedTo(accountId, asked),
   };
 }
 
@@ -148,8 +149,9 @@ function refusedBy(facts: AccountFacts | undefined): 'unknown' | 'deleted' | und
   return facts.standing.deleted === undefined ? undefined : 'deleted';
 }
 
-function movedTo(facts: AccountFacts | undefined, asked: string): { movedTo?: string } {
-  return facts === undefined || facts.accountId === asked ? {} : { movedTo: facts.accountId };
+/** For the result of a guest that moved. @param found the account that has the guest's coins now; undefined: no account was found */
+export function movedTo(found: string | undefined, asked: string): { movedTo?: string } {
+  return found === undefined || found === asked ? {} : { movedTo: found };
 }
 
 /** How many accounts had each outcome, for the log. Outcomes without one are left out. */

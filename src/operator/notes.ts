@@ -44,10 +44,10 @@ export const note = accountChange({
   shown: ({ accountId, note: id, wasThere }) => [`${accountId} ${wasThere ? 'had' : 'has'} the note ${id}${wasThere ? ' already' : ''}.`],
   async plan({ accountId, exists }, { text, reason }, services, { by }) {
     const id = noteIdOf({ by, reason, text });
-    const [count = '0', isThere = '0'] = [
-      ...(await read(services.scripts, 'HLEN', notesKey(accountId))),
-      ...(await read(services.scripts, 'HEXISTS', notesKey(accountId), id)),
-    ];
+    const [[count = '0'], [isThere = '0']] = await Promise.all([
+      read(services.scripts, 'HLEN', notesKey(accountId)),
+      read(services.scripts, 'HEXISTS', notesKey(accountId), id),
+    ]);
     return {
       question: `Write this note on the account ${accountId}? “${text}”`,
       foreseen: foreseenWithoutFields({ exists }) ?? (isThere === '0' && Number(count) >= MOST_NOTES ? isFull() : undefined),

@@ -4,7 +4,7 @@ import { AccountId } from '../accounts/ids.ts';
 import { Refusal } from '../errors.ts';
 import { BalanceCoins, CoinKey, DebtCoins } from '../features/coins/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
-import type { Share } from './coin-limits.ts';
+import { countsCoins, type Share } from './coin-limits.ts';
 import { countsOf } from './grants.ts';
 import { operation, Reason } from './operation.ts';
 import { takeBackGroup, takeBackOutcomes, type GrantTakenBack, type TakeBackTerms } from './take-backs.ts';
@@ -76,7 +76,8 @@ export const takeBack = operation({
       done.flatMap(({ outcome, movedTo, takenCoins = 0 }, index) =>
         outcome === 'taken' || outcome === or ? [[movedTo ?? accounts[index]!, takenCoins]] : [],
       );
-    const preview = await grantPace.inGroups(accounts, (group) => takeBackGroup(group, terms, services, true));
+    const preview =
+      dryRun || countsCoins(services) ? await grantPace.inGroups(accounts, (group) => takeBackGroup(group, terms, services, true)) : [];
     if (preview instanceof Refusal) return preview;
     if (dryRun) return { reply: { results: resultsOf(preview) } };
     return {

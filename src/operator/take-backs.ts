@@ -2,7 +2,7 @@ import { ACCOUNT_ID } from '../accounts/ids.ts';
 import { nameOfOperator, originOfOperator } from '../features/coins/entry-origin.ts';
 import { shownBalance } from '../features/coins/model.ts';
 import { takeBackGrant } from '../features/coins/take-back.ts';
-import type { GrantTerms } from './grants.ts';
+import { movedTo, type GrantTerms } from './grants.ts';
 import type { OperatorServices } from './operation.ts';
 
 /** Grants that are taken back: the endpoint and the tool share them. */
@@ -46,7 +46,7 @@ export function takeBackGroup(
     group.map(async (asked): Promise<GrantTakenBack> => {
       if (!ACCOUNT_ID.test(asked)) return { outcome: 'no_grant' };
       const done = await takeBackGrant(asked, { key, intoDebt, origin }, services, onlyAsks);
-      const moved = done.accountId === asked ? {} : { movedTo: done.accountId };
+      const moved = movedTo(done.accountId, asked);
       if (!('takenCoins' in done)) return { outcome: done.word === 'none' ? 'no_grant' : 'deleted', ...moved };
       const { word, takenCoins, grantedCoins, grantedTo, balance } = done;
       const { balanceCoins, debtCoins } = shownBalance(balance);

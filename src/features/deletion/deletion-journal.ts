@@ -55,6 +55,12 @@ const LEASE_MS = 60_000;
 /** The number of an account's guests that are erased at the same time. */
 const GUESTS_AT_ONCE = 20;
 
+/** The account of a guest that is erased, and whether this call erases that account for the last time. */
+interface Owner {
+  readonly id: string;
+  readonly isLast: boolean;
+}
+
 /**
  * Deletes accounts. One script in the slot of the account decides whether the account is deleted. The later steps may be repeated, and
  * Redis holds all data that the steps need, so the request or the queue can continue them (docs/decisions/deletion.md).
@@ -120,10 +126,10 @@ export class DeletionJournal {
 
   /**
    * Erases the data that is left of a deleted account. Two calls may run at the same time.
-   * @param owner for a guest: the account that it moved into, and whether this call erases that account for the last time
+   * @param owner for a guest: the account that it moved into
    * @returns when the account has to be erased a last time, in milliseconds since 1970; undefined: nothing is left
    */
-  async #erase(accountId: string, owner?: { readonly id: string; readonly isLast: boolean }): Promise<number | undefined> {
+  async #erase(accountId: string, owner?: Owner): Promise<number | undefined> {
     const { scripts, now, metrics, holdings } = this.#options;
     const keys = { standing: standingKey(accountId) };
     const [word, time, movedIn = ''] = await scripts.run(readDeletion, keys, {});
@@ -156,7 +162,7 @@ export class DeletionJournal {
   }
 
   /** Deletes a guest that moved into a deleted account: marks the guest as deleted, and erases the guest's remaining data. */
-  async #eraseGuest(guestId: string, owner: { readonly id: string; readonly isLast: boolean }, at: number): Promise<void> {
+  async #eraseGuest(guestId: string, owner: Owner, at: number): Promise<void> {
     let refusal = await this.#mark(guestId, at, owner.id);
     // The guest belonged to another account, which was merged into the deleted account a moment ago. The guest's record still names that
     // other account.
