@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline';
 import type { Redis } from 'ioredis';
 
 /**
- * Calls `heard` for each command that a Redis runs, by MONITOR. Redis tells of a command on a connection of its own, so after the reply.
- * `monitor` of ioredis fails if a command of another client comes in one piece with the reply to MONITOR.
+ * Calls `heard` for each command that a Redis runs. MONITOR reports commands on a separate connection, so a report may arrive after the
+ * command's reply. ioredis's `monitor` fails if the reply to MONITOR and a report arrive in one piece.
  * @param redis a client that has connected to a Unix socket
  * @param heard gets the words of the command, and whether a script ran it
  */

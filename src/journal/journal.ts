@@ -20,9 +20,9 @@ export interface JournalOptions {
  * purchase.
  *
  * First, one script in one slot decides whether the work is done. The steps that follow may stop at any point and may be repeated, because
- * each step reads in Redis what is left to do. Before the decision an entry is put into the queue, which is due `takeOverMs` later. If this
- * process dies, any other process takes the entry from the queue and finishes the steps. The comment of `Queue` explains why no entry gets
- * lost.
+ * each step reads in Redis what is left to do. Before the decision, the journal puts an entry into the queue. The entry is due after
+ * `takeOverMs`. If this process dies, another process takes the entry and finishes the steps. The comment of `Queue` explains why no entry
+ * gets lost.
  */
 export class Journal {
   readonly #options: JournalOptions;

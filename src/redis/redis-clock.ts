@@ -28,9 +28,9 @@ export async function readRedisClock(source: Redis | Cluster): Promise<RedisCloc
 const DRIFT = 0.001;
 
 /**
- * Redis's clock, as a process estimates it between its readings. Due work, leases and everything else that several services share use
- * Redis's clock. So services agree on what is due, even if their machines' clocks differ. Between two readings a monotonic clock measures
- * the time, so setting the clock of this machine does not matter.
+ * A process's estimate of Redis's clock. Due work, leases and everything else that several services share use Redis's clock, so services
+ * agree on what is due although the clocks of their machines differ. Between two readings of Redis's clock the process measures time by a
+ * monotonic clock, so setting this machine's clock changes nothing.
  *
  * Each reading gives bounds for the difference between Redis's clock and the monotonic clock. All readings together give closer bounds than
  * one reading, whose answer may have waited. A reading that contradicts the bounds shows that Redis's clock was set, or that another

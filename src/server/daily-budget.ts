@@ -6,7 +6,7 @@ interface Bundle {
   left: number;
   /** All units that the process has taken from the daily budget since it first met the address. */
   came: number;
-  /** How many of the written units this process has reported to Redis so far. The method `told` adds to them. */
+  /** The units that this process has reported as written. The method `told` adds to them. */
   told: number;
   /**
    * The call under way that takes more units from the daily budget. It resolves to 0 once there are units, else to the milliseconds to

@@ -8,7 +8,7 @@ const players = languages
   .map((language) => ({ name: language.name, player: new Player(language) }));
 afterAll(() => Promise.all(players.map(({ player }) => player.close())));
 
-test('the cases are data, and each has a name of its own', () => {
+test('every case is plain JSON, and no two cases have the same name', () => {
   expect(JSON.parse(JSON.stringify(cases))).toEqual(cases);
   expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
 });

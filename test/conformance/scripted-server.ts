@@ -45,8 +45,8 @@ export interface Counts {
 }
 
 /**
- * A real server that does nothing by itself: it notes requests, sockets and frames, and the steps of a case say what it answers. Each
- * request has a connection of its own, so that a broken one harms no other.
+ * A real server that answers only what the steps of a case say. It records requests, sockets and frames. Each request has its own
+ * connection, so a broken connection harms no other request.
  */
 export class ScriptedServer {
   requests: Seen[] = [];

@@ -65,7 +65,7 @@ test('changes that would change nothing say so, and the log does not have them',
   expect((await change(`/webhooks/${id}/disable`)).body.logged).toBeUndefined();
 });
 
-test('the ends of sessions and sign-ins foresee that there is none, or that it is the last one', async () => {
+test('a preview foresees that the session or sign-in to be ended does not exist, or that the sign-in is the last one', async () => {
   const { body } = await signInToStore(service, freshId('user'), {});
   const { accountId } = body;
   const [{ id: signIn }] = (await service.get('/v1/account/sign-ins', await signInToStore(service, freshId('user'), {}))).body.signIns;

@@ -23,7 +23,7 @@ const balanceOf = async (accountId: string) => {
   return balanceCoins - debtCoins;
 };
 
-test('each account gives back what it still has of the grant, once, with an entry of the operator', async () => {
+test('each account gives back the granted coins that it still has, only once, and the entry names the operator', async () => {
   const [rich, poor, broke] = [await account(5), await account(5), await account(5)];
   const ids = [rich, poor, broke].map(({ accountId }) => accountId);
   await grant('wrong', ...ids);

@@ -23,7 +23,7 @@ export const SignIn = z
   })
   .meta({ id: 'SignIn', example: { id: 'mH0zQ3bXv5nYtZ8cXw0aLp', provider: 'apple', at: '2026-11-22T12:00:00.000Z', current: true } });
 
-/** A token that proves who is calling. The field accepts any text, because the refusal is the same for every fault of the token. */
+/** A token that proves who is calling. Every faulty token gets the same refusal, so the field accepts any text. */
 export const Proof = z
   .string()
   .optional()

@@ -374,8 +374,8 @@ export class Exchange {
   }
 
   /**
-   * Begins a phase of the exchange with a deadline of its own. Within the route handler `startedAt` serves as the present time, which saves
-   * a reading of the clock.
+   * Begins a phase of the exchange, and sets the phase's deadline. Within the route handler `startedAt` is the present time, so the clock
+   * need not be read.
    * @param milliseconds the time until the deadline
    * @param waitsMs how much of the time from now on does not count as work (`workedMs`)
    */

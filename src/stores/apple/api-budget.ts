@@ -44,7 +44,7 @@ const holdScript = defineScript({
   answers: ['held'],
 });
 
-/** An endpoint of Apple's API for an app in an environment: each has a limit of its own. */
+/** Apple limits the calls of each endpoint of its API for each app and environment. */
 export interface Limited {
   readonly bundleId: string;
   readonly environment: 'Production' | 'Sandbox';

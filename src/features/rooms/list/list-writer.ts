@@ -94,9 +94,9 @@ export interface ListWriterOptions {
  * such act or renewal, the entry leaves the list after 15 s at most (a server's room 60 s after an act). So a list lags behind its rooms by
  * one call. After a crash it lags by up to 15 s, or by up to 60 s for a server's room.
  *
- * Only the room's scripts know who is present, because players of one room may be connected to several processes. If a script's change
- * matters for lists, its answer has the time until which somebody is present (`presentUntil`). When the last channel ends, `presence.lua`
- * answers 0, and the room leaves the lists at once.
+ * Players of one room may be connected to several processes, so only the room's scripts know who is present. A script whose change matters
+ * for lists answers until when somebody is present (`presentUntil`). When the last channel ends, `presence.lua` answers 0, and the room
+ * leaves the lists at once.
  */
 export class ListWriter {
   readonly #options: ListWriterOptions;
