@@ -25,17 +25,24 @@ const checkApart = defineScript({
 /**
  * Creates the caller's account for a script that runs in another slot, and adds the object that the script will write to a set of the
  * account, unless `member` is ''. The set never expires if `keptSeconds` is ''.
+ * @param durable for a set that never expires. If a failover lost the member after the script has written the object, the object would
+ * stay for ever: a deletion finds the data of an account by such sets
  */
-const openListed = defineScript({
-  name: 'accounts/open-listed',
-  lua: `if not open_account(account, creation_barred) then return {'rate_limited'} end
-    if member ~= '' then list_in_account(index, member, kept_seconds ~= '' and kept_seconds or nil) end
-    return answer(account_created and 'created' or 'found')`,
-  keys: ['index'],
-  args: ['member', 'keptSeconds'],
-  answers: ['created', 'found'],
-  prologue: opensAccount,
-});
+const openListedWith = (durable: boolean) =>
+  defineScript({
+    name: durable ? 'accounts/open-listed-durably' : 'accounts/open-listed',
+    lua: `if not open_account(account, creation_barred) then return {'rate_limited'} end
+      if member ~= '' then list_in_account(index, member, kept_seconds ~= '' and kept_seconds or nil) end
+      return answer(account_created and 'created' or 'found')`,
+    keys: ['index'],
+    args: ['member', 'keptSeconds'],
+    answers: ['created', 'found'],
+    prologue: opensAccount,
+    durable,
+  });
+
+const openListed = openListedWith(false);
+const openListedDurably = openListedWith(true);
 
 /** The caller as scripts need it: Redis keys of the account and the session, and the limit on what the caller's address may create. */
 export interface ScriptCaller {
@@ -138,7 +145,8 @@ export class CallerScripts extends ScriptRunner {
     const keysOfCheck = { account: caller.accountKey, index: listed.index };
     const [, ...checked] = await this.run(checkApart, keysOfCheck, { member: listed.member }, new CallerCall(caller, checkApart, this));
     const { index, ...member } = listed;
-    const open = () => this.run(openListed, { index }, member, new CallerCall(caller, openListed, this));
+    const opening = script.lists !== undefined && script.lists.keptSeconds === undefined ? openListedDurably : openListed;
+    const open = () => this.run(opening, { index }, member, new CallerCall(caller, opening, this));
     return this.run(script, keys, args, new ApartCall(caller, script, this, checked, async () => (await open())[0]));
   }
 

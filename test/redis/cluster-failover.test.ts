@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
+import { boardKeys } from '../../src/features/highscores/model.ts';
 import { startCluster, type TestCluster } from '../cluster-nodes.ts';
 import { sleep, start } from '../harness.ts';
 import { credit } from './movable-services.ts';
@@ -62,4 +63,20 @@ test('while a primary is away its accounts get 503, the others are served at onc
   // The credits that were acknowledged before and during the failover exist.
   expect((await credit(service, ofLost, 'before')).body).toMatchObject({ balanceAfterCoins: 1, replayed: true, balanceCoins: 2 });
   await expect.poll(async () => (await service.get('/ready')).body.degraded).toBeUndefined();
+});
+
+test('with REDIS_WAIT_REPLICAS a board gets no entry before the replicas know that the account is on the board', async () => {
+  // No primary has a replica, so nothing is ever confirmed.
+  await using cluster = await startCluster();
+  await using service = await start({ redis: { url: cluster.url }, settings: { REDIS_WAIT_REPLICAS: '1' } });
+  const board = await cluster.primaryOf(cluster.slotOf(boardKeys.players('tetris')));
+  const installs = await installsByPort(cluster);
+  const submit = (port: number) => service.post('/v1/highscores/tetris', { installId: installs.get(port)!, score: 5, name: 'Ada' });
+  const other = cluster.nodes.find(({ port }) => port !== board.port)!;
+  const refused = await submit(other.port);
+  expect([refused.status, refused.body.error.code, refused.body.error.outcome]).toEqual([503, 'store_unavailable', 'unknown']);
+  expect(await board.call('HLEN', boardKeys.players('tetris'))).toBe(0);
+  // The account and the board are on one primary: no failover loses only one of them.
+  expect((await submit(board.port)).status).toBe(200);
+  expect(await board.call('HLEN', boardKeys.players('tetris'))).toBe(1);
 });
