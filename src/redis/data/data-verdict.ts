@@ -74,6 +74,9 @@ export class DataVerdict {
     const names = this.#options.keys();
     if (names === undefined) return;
     const slots = this.#unread;
+    // What this process knew when it sent the check. Meanwhile the answer of `#confirm` may tell of a newer heartbeat than the check found.
+    const { heartbeats, found: lastFound } = this.#options.known;
+    const known = { seen: heartbeats.get(names.id) ?? 0, last: lastFound.get(names.id) ?? 0 };
     const [lost, found] = await Promise.all([
       this.#lostOf(slots),
       this.#check.run(names, this.#id ?? this.#options.known.id, this.#problem === undefined),
@@ -81,7 +84,7 @@ export class DataVerdict {
     // Slots that moved to this primary during the check stay in the list.
     this.#unread = this.#unread.slice(slots.length);
     if (!found.hasId) return this.#missing(found.at, found.secret);
-    await this.#judge(names.id, found, lost);
+    await this.#judge(names.id, found, known, lost);
   }
 
   /** @returns the first of these slots that moved to this primary without its copy of the data id */
@@ -123,7 +126,13 @@ export class DataVerdict {
     await this.#loseUnlessAccepted({ kind: 'empty', text, accept: successorOf(this.#knownId) }, at, '');
   }
 
-  async #judge(key: string, found: Found, lostSlot: number | undefined): Promise<void> {
+  /** @param seen @param last the heartbeats that Redis had acknowledged, and that the last check had found, when this check was sent */
+  async #judge(
+    key: string,
+    found: Found,
+    { seen, last }: { readonly seen: number; readonly last: number },
+    lostSlot: number | undefined,
+  ): Promise<void> {
     this.lacksIds = false;
     if (found.refusal !== undefined) return this.#heed(key, found, found.refusal);
     const { known, log, isSecret } = this.#options;
@@ -138,8 +147,6 @@ export class DataVerdict {
       if (succeeds(found.id, id) || isAccepted) return this.#adopt(key, found);
       return this.#lose({ kind: 'other', text: `${this.name} has other data, with the id ${found.id}`, accept: found.id }, found.at);
     }
-    const seen = known.heartbeats.get(key) ?? 0;
-    const last = known.found.get(key) ?? 0;
     const isBack = isTooOld(last, found.heartbeat);
     known.found.set(key, found.heartbeat);
     // Another process, which never saw the newer state, may advance the count of serving time (the heartbeat) in the older data. The data
