@@ -5,12 +5,6 @@ import { defineLibrary } from '../redis/script.ts';
 export const accountEvents = defineLibrary(new URL('account-events.lua', import.meta.url));
 
 /**
- * The Lua function with which a script creates an account. This library calls a function of `accountEvents`, so a script has to load
- * `accountEvents` first.
- */
-export const accountCreation = defineLibrary(new URL('create-account.lua', import.meta.url));
-
-/**
  * The field `events` of an account: the number of the account's events that are not ledger entries. In a move the guest's number is
  * dropped, and the account keeps its own.
  */

@@ -1,5 +1,6 @@
 import { defineLibrary, definePrologue } from '../redis/script.ts';
-import { accountCreation, accountEvents } from './account-events.ts';
+import { accountCreation } from './account-creation.ts';
+import { accountEvents } from './account-events.ts';
 import { standingLibrary } from './standing.ts';
 
 /** For scripts that act for a caller: refuses an ended session, and an account that is not open, before the script does anything. */

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Config } from '../../config.ts';
-import { CHUNK_LENGTH, eventKeys, parseEvent } from '../../features/events/model.ts';
+import { CHUNK_LENGTH, eventKeys } from '../../features/events/model.ts';
+import { parseEvent } from '../../features/events/parse-event.ts';
 import { placeOf, urlProblem } from '../../features/webhooks/hook-url.ts';
 import { hookKeys, parseHook, type Attempted, type HookRecord } from '../../features/webhooks/model.ts';
 import { sizeText } from '../../process/memory.ts';

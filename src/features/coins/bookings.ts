@@ -1,4 +1,5 @@
-import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
+import { accountCreation } from '../../accounts/account-creation.ts';
+import { accountEvents } from '../../accounts/account-events.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { runWhereItIs, settled } from '../../accounts/standing-reader.ts';
@@ -162,7 +163,7 @@ function mayBook(type: ServiceEntryType, coins: number): boolean {
   return type === 'refund' || coins > 0;
 }
 
-/** The argument `event` of `book.lua`: the purchase that the event about the entry names. `features/events/model.ts` parses the event. */
+/** The argument `event` of `book.lua`: the purchase that the event about the entry names. `features/events/parse-event.ts` parses the event. */
 function eventOf(type: ServiceEntryType, purchase: BookedPurchase | undefined): string {
   if (purchase === undefined) return '';
   const { purchaseId, store, productId, quantity } = purchase;

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { purchaseNow, REPORT_LIFE_MS, subscriptionOf, type SubscriptionFacts } from '../purchases/subscription/model.ts';
+import type { SubscriptionFacts } from '../purchases/subscription/model.ts';
+import { purchaseNow, REPORT_LIFE_MS, subscriptionOf } from '../purchases/subscription/subscription-state.ts';
 import { trialOf } from '../trial/model.ts';
 import { entitlementOf, type Entitlement, type EntitlementFacts } from './model.ts';
 

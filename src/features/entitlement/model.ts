@@ -1,12 +1,7 @@
 import { z } from 'zod';
 import { heldFields, isoTime, timeOf } from '../../accounts/merge-rules.ts';
-import {
-  subscriptionChanges,
-  subscriptionFactsOf,
-  subscriptionFields,
-  subscriptionOf,
-  type SubscriptionFacts,
-} from '../purchases/subscription/model.ts';
+import { subscriptionFactsOf, subscriptionFields, type SubscriptionFacts } from '../purchases/subscription/model.ts';
+import { subscriptionChanges, subscriptionOf } from '../purchases/subscription/subscription-state.ts';
 import { trialFields, trialOf } from '../trial/model.ts';
 
 /** The facts that decide an entitlement. Times are milliseconds since 1970. */

@@ -3,7 +3,8 @@ import { accountKey } from '../../accounts/account-keys.ts';
 import { CLOCKS_DIFFER_MS, type Auditor, type Finding, type Probe } from '../../consistency/auditor.ts';
 import { coinKeys, entryLetters, ledgerEntry, type LedgerEntry } from '../coins/model.ts';
 import { checkChunk, checkChunks, checkState } from './log-check.ts';
-import { CHUNK_LENGTH, eventKeys, parseEvent, UnknownEvent, type EventRecord } from './model.ts';
+import { CHUNK_LENGTH, eventKeys, UnknownEvent, type EventRecord } from './model.ts';
+import { parseEvent } from './parse-event.ts';
 
 /** The size of the sample: the newest CHUNKS chunks of the log, and at most MOST_ACCOUNTS accounts with events in these chunks. */
 const CHUNKS = 5;

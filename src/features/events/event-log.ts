@@ -1,7 +1,8 @@
 import { defineLibrary, defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
-import { CHUNK_LENGTH, eventKeys, EVENTS_CHANNEL, lettersOf, MOST_AHEAD, parseEvent, type EventRecord, type EventType } from './model.ts';
+import { CHUNK_LENGTH, eventKeys, EVENTS_CHANNEL, lettersOf, MOST_AHEAD, type EventRecord, type EventType } from './model.ts';
+import { parseEvent } from './parse-event.ts';
 
 const logLibrary = defineLibrary(new URL('log.lua', import.meta.url));
 

@@ -1,4 +1,5 @@
-import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
+import { accountCreation } from '../../accounts/account-creation.ts';
+import { accountEvents } from '../../accounts/account-events.ts';
 import { boundedLines } from '../../accounts/purchase-lines.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { signInLibrary } from '../../accounts/sign-ins.ts';

@@ -1,4 +1,5 @@
-import { accountCreation, accountEvents } from '../../accounts/account-events.ts';
+import { accountCreation } from '../../accounts/account-creation.ts';
+import { accountEvents } from '../../accounts/account-events.ts';
 import { runWhereItIs } from '../../accounts/standing-reader.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';

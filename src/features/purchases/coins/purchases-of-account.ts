@@ -1,4 +1,5 @@
-import { accountCreation, accountEvents } from '../../../accounts/account-events.ts';
+import { accountCreation } from '../../../accounts/account-creation.ts';
+import { accountEvents } from '../../../accounts/account-events.ts';
 import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
 import { standingLibrary } from '../../../accounts/standing.ts';

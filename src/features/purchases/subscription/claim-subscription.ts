@@ -17,14 +17,8 @@ import { retryWhileChanged } from '../core/retry-while-changed.ts';
 import { storeUnconfigured } from '../../../stores/store-refusals.ts';
 import { FIRST_STORE } from '../../../stores/stores.ts';
 import { finishPurchase } from './finish-purchase.ts';
-import {
-  Subscription,
-  subscriptionFactsOf,
-  subscriptionFields,
-  subscriptionKeys,
-  subscriptionOf,
-  type SubscriptionServices,
-} from './model.ts';
+import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionKeys, type SubscriptionServices } from './model.ts';
+import { subscriptionOf } from './subscription-state.ts';
 import { checkPurchase } from './purchase-check.ts';
 import { hasEnded, queued, readPurchase, todoPrelude, type PurchaseDocument } from './purchase-document.ts';
 import {

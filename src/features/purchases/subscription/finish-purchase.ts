@@ -1,4 +1,5 @@
-import { accountCreation, accountEvents } from '../../../accounts/account-events.ts';
+import { accountCreation } from '../../../accounts/account-creation.ts';
+import { accountEvents } from '../../../accounts/account-events.ts';
 import { boundedLines, purchaseLine, toldSubscription } from '../../../accounts/purchase-lines.ts';
 import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
 import { standingLibrary } from '../../../accounts/standing.ts';

@@ -5,15 +5,8 @@ import { isSetsCursor } from '../../../redis/set-pages.ts';
 import { purchaseLineAuditor } from './purchase-line-auditor.ts';
 import { purchaseAuditor } from './purchase-auditor.ts';
 import { releasePurchases } from './finish-purchase.ts';
-import {
-  purchaseLines,
-  RecordedPurchase,
-  reportFields,
-  Subscription,
-  subscriptionFactsOf,
-  subscriptionFields,
-  subscriptionOf,
-} from './model.ts';
+import { purchaseLines, RecordedPurchase, reportFields, Subscription, subscriptionFactsOf, subscriptionFields } from './model.ts';
+import { subscriptionOf } from './subscription-state.ts';
 import { OperatorPurchase, MOST_SHOWN, purchasesForOperator } from './operator-purchases.ts';
 import { purchasesPage } from './purchases-page.ts';
 

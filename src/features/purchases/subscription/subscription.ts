@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { endpoint } from '../../../declare.ts';
 import { OptionalInstallId } from '../../../accounts/ids.ts';
 import { readFields } from '../../../accounts/account.ts';
-import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionOf, type SubscriptionServices } from './model.ts';
+import { Subscription, subscriptionFactsOf, subscriptionFields, type SubscriptionServices } from './model.ts';
+import { subscriptionOf } from './subscription-state.ts';
 
 export const subscription = endpoint({
   method: 'GET',

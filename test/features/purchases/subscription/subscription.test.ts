@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { subscriptionOf } from '../../../../src/features/purchases/subscription/model.ts';
+import { subscriptionOf } from '../../../../src/features/purchases/subscription/subscription-state.ts';
 import type { StoreState, StoreSubscription } from '../../../../src/stores/store.ts';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { accountKey } from '../../../../src/accounts/account-keys.ts';
