@@ -3,15 +3,21 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { model } from '../src/clients/model.mjs';
+import * as csharp from '../src/clients/csharp/generate.mjs';
+import { metas } from '../src/clients/csharp/metas.mjs';
 import * as python from '../src/clients/python/generate.mjs';
 import { project } from './problem.mjs';
 
-const languages = { python };
+const languages = { csharp, python };
+
+const made = Object.entries(languages).map(([name, { file, generated }]) => [join(name, file), () => generated(model())]);
+// Unity ignores files without one.
+for (const [name, text] of Object.entries(metas())) made.push([join('csharp', name), () => text]);
 
 const stale = [];
-for (const [name, { file, generated }] of Object.entries(languages)) {
-  const path = join(project, 'src/clients', name, file);
-  const text = generated(model());
+for (const [name, make] of made) {
+  const path = join(project, 'src/clients', name);
+  const text = make();
   if (!process.argv.includes('--check')) writeFileSync(path, text);
   else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) stale.push(path);
 }

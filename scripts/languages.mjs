@@ -1,15 +1,17 @@
-// Provides the programs with which `npm run prove:openapi` compiles and runs generated clients: Java, Mono, PHP, Ruby and Python, and the
-// libraries that the clients import. A program on the PATH is used if it passes a trial, because a compiler may be installed without the
-// libraries that it needs. Other programs, and all libraries, come from the distribution's packages, without root, in
-// <project>/.cache/languages. Only that proof needs them. test/web/documents/languages.ts looks in the same places.
+// Provides the programs with which `npm run prove:openapi` compiles and runs generated clients (Java, Mono, PHP, Ruby and Python, and the
+// libraries that the clients import), and `npm run prove:clients` runs the clients in other languages (Mono, Python and mypy). A program on
+// the PATH is used if it passes a trial, because a compiler may be installed without the libraries that it needs. Other programs, and all
+// libraries, come from the distribution's packages, without root, in <project>/.cache/languages/PROOF. Only these proofs need them.
+// test/languages.ts looks in the same places.
 import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { download, unpack, withApt } from './apt.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 
-const home = join(cache, 'languages');
-const libraries = ['libnewtonsoft-json5.0-cil', 'php-guzzlehttp-guzzle', 'php-guzzlehttp-psr7', 'ruby-typhoeus'].concat([
+const homeOf = (proof) => join(cache, 'languages', proof);
+// What the generated clients import.
+const imports = ['libnewtonsoft-json5.0-cil', 'php-guzzlehttp-guzzle', 'php-guzzlehttp-psr7', 'ruby-typhoeus'].concat([
   'python3-urllib3',
   'python3-six',
   'python3-dateutil',
@@ -17,10 +19,13 @@ const libraries = ['libnewtonsoft-json5.0-cil', 'php-guzzlehttp-guzzle', 'php-gu
 // The assemblies that the generated client refers to.
 const assemblies = ['Net.Http', 'Web', 'Runtime.Serialization', 'ComponentModel.DataAnnotations'].map((name) => `System.${name}`);
 
-// `programs` has the shell line of each launcher. `$root` is the folder of the packages; patterns find names with a version.
+const python = 'PYTHONHOME="$root/usr" exec "$root/usr/bin/python3"';
+
+// `of` names the proofs that need a language. `programs` has the shell line of each launcher. `$root` is the folder of the packages; patterns find names with a version.
 // `trial` is a shell line that succeeds if the programs can do what the proof needs. `$folder` is an empty folder.
 const languages = [
   {
+    of: ['openapi'],
     packages: ['default-jdk-headless'],
     programs: {
       java: 'exec "$root"/usr/lib/jvm/java-[0-9][0-9]-openjdk-*/bin/java',
@@ -29,6 +34,7 @@ const languages = [
     trial: 'java --version && javac --version',
   },
   {
+    of: ['openapi', 'clients'],
     packages: ['mono-runtime', 'mono-mcs'].concat(assemblies.map((name) => `libmono-${name.toLowerCase().replaceAll('.', '-')}4.0-cil`)),
     programs: {
       mono: 'MONO_CFG_DIR="$root/etc" exec "$root/usr/bin/mono"',
@@ -39,11 +45,13 @@ const languages = [
       `mcs -target:library "-out:$folder/any.dll" ${assemblies.map((name) => `-r:${name}`).join(' ')} "$folder/any.cs"`,
   },
   {
+    of: ['openapi'],
     packages: ['php-cli'],
     programs: { php: 'exec "$root"/usr/bin/php[0-9]* -n -d extension="$(echo "$root"/usr/lib/php/2*/ctype.so)"' },
     trial: "php -r 'ctype_alpha(json_encode(1));'",
   },
   {
+    of: ['openapi'],
     packages: ['ruby'],
     programs: {
       ruby:
@@ -54,8 +62,12 @@ const languages = [
     // Typhoeus loads a library that fits one version of Ruby only.
     trial: "ruby -e 'require %q(typhoeus)'",
   },
-  { packages: ['python3'], programs: { python3: 'PYTHONHOME="$root/usr" exec "$root/usr/bin/python3"' }, trial: 'python3 --version' },
+  { of: ['openapi', 'clients'], packages: ['python3'], programs: { python3: python }, trial: 'python3 -c "import asyncio, ssl"' },
+  { of: ['clients'], packages: ['mypy'], programs: { mypy: `${python} "$root/usr/bin/mypy"` }, trial: 'mypy --version' },
 ];
+
+const languagesOf = (proof) => languages.filter(({ of }) => of.includes(proof));
+const librariesOf = (proof) => (proof === 'openapi' ? imports : []);
 
 const namesOf = (some) => some.flatMap(({ programs }) => Object.keys(programs));
 
@@ -66,37 +78,42 @@ function tried({ trial }, bin) {
 }
 
 // The languages whose programs are missing or fail their trial.
-const unfit = (bin) => languages.filter((language) => tried(language, bin).status !== 0);
+const unfit = (proof, bin) => languagesOf(proof).filter((language) => tried(language, bin).status !== 0);
 
-export function languagesAreThere() {
-  return existsSync(join(home, 'root')) && unfit(join(home, 'bin')).length === 0;
+export function languagesAreThere(proof) {
+  const home = homeOf(proof);
+  return (librariesOf(proof).length === 0 || existsSync(join(home, 'root'))) && unfit(proof, join(home, 'bin')).length === 0;
 }
 
 // Unpacks into a staging folder and renames it last, so an interrupted run leaves no folder that looks complete.
-export function unpackLanguages() {
+export function unpackLanguages(proof) {
+  const home = homeOf(proof);
   const staging = join(cache, 'languages-unfinished');
   try {
     rmSync(staging, { recursive: true, force: true });
     mkdirSync(join(staging, 'bin'), { recursive: true });
-    const wanted = unfit(join(staging, 'bin'));
+    const wanted = unfit(proof, join(staging, 'bin'));
     const names = namesOf(wanted).concat(wanted.length === 0 ? 'libraries' : 'their libraries');
-    say(`unpacking ${names.join(', ')} from the distribution's packages into .cache/languages …`);
-    withApt(staging, (settings) => unpackAndCheck(staging, settings, wanted));
+    say(`unpacking ${names.join(', ')} from the distribution's packages into .cache/languages/${proof} …`);
+    withApt(staging, (settings) => unpackAndCheck(staging, settings, wanted, librariesOf(proof)));
     for (const name of ['packages', 'apt']) rmSync(join(staging, name), { recursive: true });
     rmSync(home, { recursive: true, force: true });
+    mkdirSync(dirname(home), { recursive: true });
     renameSync(staging, home);
   } catch (problem) {
     if (!(problem instanceof SetupProblem) || problem.message === diskIsFull) throw problem;
-    const packages = languages.flatMap(({ packages: each }) => each).concat(libraries);
+    const packages = languagesOf(proof)
+      .flatMap(({ packages: each }) => each)
+      .concat(librariesOf(proof));
     throw new SetupProblem(
-      `prove:openapi needs packages of Debian, which it unpacks by itself; ${problem.message}. Where that fails: "apt-get install ${packages.join(' ')}"`,
+      `prove:${proof} needs packages of Debian, which it unpacks by itself; ${problem.message}. Where that fails: "apt-get install ${packages.join(' ')}"`,
     );
   } finally {
     rmSync(staging, { recursive: true, force: true });
   }
 }
 
-function unpackAndCheck(staging, settings, wanted) {
+function unpackAndCheck(staging, settings, wanted, libraries) {
   const root = join(staging, 'root');
   rmSync(root, { recursive: true, force: true });
   // Dependencies that the system has are unpacked too, because a launcher finds libraries of its language only in `root`.

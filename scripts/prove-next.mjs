@@ -4,6 +4,7 @@
 // If a proof cannot be set up here, for example without a network, the next one runs.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { languagesAreThere } from './languages.mjs';
 
 /** The most minutes of a turn. */
 const LIMIT_MINUTES = 8;
@@ -53,8 +54,8 @@ const hasNetwork = () => spawnSync('npm', ['view', 'typescript', 'version'], { s
 function canRun(proof) {
   if (proof === 'platforms' && process.getuid?.() !== 0) return false;
   if (NEED_NETWORK.includes(proof) && !hasNetwork()) return false;
-  if (proof === 'clients' && ['python3', 'mypy'].some((program) => run(program, '--version') === '')) return false;
-  return isPassed(`preprove:${proof}`);
+  // Set-up goes on without the languages of the clients, and the proof then says which it could not run.
+  return isPassed(`preprove:${proof}`) && (proof !== 'clients' || languagesAreThere('clients'));
 }
 
 /**

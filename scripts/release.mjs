@@ -116,8 +116,9 @@ function writeRelease() {
   run('npm', ['version', version, '--no-git-tag-version']);
   replace('CHANGELOG.md', '\n## Unreleased\n', `\n## Unreleased\n\n## ${version} - ${new Date().toISOString().slice(0, 10)}\n`);
   replace('src/clients/python/pyproject.toml', /^version = .*$/m, `version = "${version}"`);
+  replace('src/clients/csharp/package.json', /"version": ".*"/, `"version": "${version}"`);
   replace('docs/upgrading.md', /^(## From \S+ to) the unreleased version$/m, `$1 ${version}`);
-  run('git', ['add', 'package.json', 'package-lock.json', 'CHANGELOG.md', 'docs/upgrading.md', 'bench/results', 'src/clients/python']);
+  run('git', ['add', 'package.json', 'package-lock.json', 'CHANGELOG.md', 'docs/upgrading.md', 'bench/results', 'src/clients']);
   run('git', ['commit', '--quiet', '--message', `Release ${version}`]);
   run('git', ['tag', '--annotate', `v${version}`, '--message', `coinop ${version}`]);
 }

@@ -7,6 +7,7 @@
 //   - for tests: Chromium, on the PATH or unpacked to .cache/chromium/chromium                (chromium.mjs)
 //   - for prove:operations: Prometheus, nginx and Caddy, unpacked to .cache/operations     (operations.mjs)
 //   - for prove:openapi: Java, Mono, PHP, Ruby and Python with libraries, on the PATH or unpacked to .cache/languages (languages.mjs)
+//   - for prove:clients: Mono, Python and mypy, in the same way
 //
 // It must run on any Node from 18 on and before any package is installed: use built-in modules only, and no syntax or
 // API newer than Node 18.
@@ -28,7 +29,7 @@ const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
 const needsRedis = !(takesUrl && process.env.REDIS_URL);
 // Browser tests are skipped without a Chromium, so a single test file or the slow tests do not fetch one.
 const needsChromium = /^pre(test|test:coverage|prove:(pages|suite))$/.test(process.env.npm_lifecycle_event ?? '');
-const needsLanguages = process.env.npm_lifecycle_event === 'preprove:openapi';
+const languageProof = /^preprove:(openapi|clients)$/.exec(process.env.npm_lifecycle_event ?? '')?.[1];
 const needsOperations = process.env.npm_lifecycle_event === 'preprove:operations';
 
 function everythingIsThere() {
@@ -38,7 +39,7 @@ function everythingIsThere() {
     (!needsRedis || redisIsThere()) &&
     (!needsChromium || chromiumIsThere()) &&
     (!needsOperations || operationsAreThere()) &&
-    (!needsLanguages || languagesAreThere())
+    (!languageProof || languagesAreThere(languageProof))
   );
 }
 
@@ -51,7 +52,17 @@ function provideWhatIsMissing() {
   if (needsRedis && !redisIsThere()) unpackRedis({ takesUrl });
   if (needsChromium && !chromiumIsThere()) unpackChromium();
   if (needsOperations && !operationsAreThere()) unpackOperations();
-  if (needsLanguages && !languagesAreThere()) unpackLanguages();
+  if (languageProof && !languagesAreThere(languageProof)) provideLanguages();
+}
+
+// Without a language `prove:clients` runs the other ones. It then names those that it could not run, and has not passed.
+function provideLanguages() {
+  try {
+    unpackLanguages(languageProof);
+  } catch (problem) {
+    if (!(problem instanceof SetupProblem) || problem.message === diskIsFull || languageProof !== 'clients') throw problem;
+    say(problem.message);
+  }
 }
 
 // Two concurrent `npm start` on a fresh clone must not install over each other. flock(1) takes the lock and runs this file

@@ -40,7 +40,7 @@ export function model(document = read('../../test/web/documents/openapi.json'), 
     }
     if (schema.enum) {
       if (!types.has(name)) types.set(name, { name, words: schema.enum });
-      return { kind: 'named', name };
+      return { kind: 'named', name, isWords: true };
     }
     if (schema.type === 'array') return { kind: 'list', of: typeOf(schema.items, `${name}Item`) };
     if (schema.type === 'object' && schema.properties) {

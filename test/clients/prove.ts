@@ -3,9 +3,9 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cases } from '../conformance/cases/cases.ts';
-import { languages } from '../conformance/languages.ts';
+import { inBrowsers, inUnity, languages } from '../conformance/languages.ts';
 import { mistakes } from '../conformance/mistakes.ts';
-import { Player, type Language } from '../conformance/play.ts';
+import { build, Player, type Language } from '../conformance/play.ts';
 import { childEnvironment } from '../environment.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
 import { proveCoins, proveReadme, proveRoom } from './real.ts';
@@ -16,6 +16,10 @@ export const parts: readonly Part[] = [
   {
     ...{ proof: 'clients', name: 'cases', seconds: 60, prove: playAll },
     about: 'plays all cases of the conformance run with the client of each language',
+  },
+  {
+    ...{ proof: 'clients', name: 'unity', seconds: 60, prove: playInUnity },
+    about: 'compiles what the C# client has for Unity against stand-ins of Unity, and plays all cases with it',
   },
   {
     ...{ proof: 'clients', name: 'types', seconds: 20, prove: checkTypes },
@@ -46,31 +50,38 @@ function isThere({ figures }: Stand, what: string, command: string, ...args: str
   return status === 0;
 }
 
-const runs = (stand: Stand, { name, command }: Language): boolean => isThere(stand, name, command[0]!, '--version');
+const runs = (stand: Stand, { name, command, build }: Language): boolean =>
+  [command, build].every((each) => each === undefined || isThere(stand, name, each[0]!, '--version'));
 
 async function playAll(stand: Stand): Promise<void> {
-  const { figures } = stand;
   const columns: string[][] = [];
-  for (const language of languages) {
-    if (!runs(stand, language)) continue;
-    const player = new Player(language);
-    stand.closing.push(() => player.close());
-    const outcomes: string[] = [];
-    for (const each of cases) {
-      const problem = await player.play(each);
-      outcomes.push(problem === undefined ? 'yes' : 'NO');
-      if (problem !== undefined) console.log(`${language.name}: ${each.kind}: ${each.name}\n    ${problem}`);
-    }
-    columns.push(outcomes);
-    figures.exactly(
-      `cases of ${cases.length} that the client in ${language.name} does not play`,
-      outcomes.filter((each) => each === 'NO').length,
-      0,
-    );
-  }
-  console.log(`\n| case | ${languages.map(({ name }) => name).join(' | ')} |\n|---|${languages.map(() => '---|').join('')}`);
+  const played = languages.filter((language) => runs(stand, language));
+  for (const language of played) columns.push(await playWith(stand, language));
+  console.log(`\n| case | ${played.map(({ name }) => name).join(' | ')} |\n|---|${played.map(() => '---|').join('')}`);
   for (const [index, { kind, name }] of cases.entries())
     console.log(`| ${kind}: ${name} | ${columns.map((column) => column[index]).join(' | ')} |`);
+}
+
+/** Plays all cases with one client. Returns the outcome of each. */
+async function playWith({ figures, closing }: Stand, language: Language): Promise<string[]> {
+  const player = new Player(language);
+  closing.push(() => player.close());
+  const outcomes: string[] = [];
+  for (const each of cases) {
+    const problem = await player.play(each);
+    outcomes.push(problem === undefined ? 'yes' : 'NO');
+    if (problem !== undefined) console.log(`${language.name}: ${each.kind}: ${each.name}\n    ${problem}`);
+  }
+  const failures = outcomes.filter((each) => each === 'NO').length;
+  figures.exactly(`cases of ${cases.length} that the client in ${language.name} does not play`, failures, 0);
+  return outcomes;
+}
+
+async function playInUnity(stand: Stand): Promise<void> {
+  if (!runs(stand, inUnity)) return;
+  // In a browser nothing of it runs without Unity.
+  build(inBrowsers);
+  await playWith(stand, inUnity);
 }
 
 async function checkTypes(stand: Stand): Promise<void> {
@@ -87,9 +98,12 @@ async function plantAll(stand: Stand): Promise<void> {
   for (const path of ['src/clients', 'test/conformance/drivers'])
     cpSync(join(project, path), join(stand.folder, path), { recursive: true });
   writeFileSync(join(stand.folder, 'package.json'), '{"type":"module"}');
-  for (const { name, command } of languages) {
-    if (!runs(stand, { name, command })) continue;
-    const copied = { name, command: command.map((word) => word.replace(`${project}test/`, `${stand.folder}/test/`)) };
+  for (const language of languages) {
+    const { name, command, build } = language;
+    if (!runs(stand, language)) continue;
+    const moved = (words: readonly string[]): string[] => words.map((word) => word.replace(project, `${stand.folder}/`));
+    const [program, ...words] = command;
+    const copied = { name, command: [program!, ...moved(words)], ...(build && { build: [build[0]!, ...moved(build.slice(1))] }) };
     for (const { name: what, file, before, after } of mistakes.filter(({ language }) => language === name)) {
       const path = join(stand.folder, 'src/clients', name, file);
       const right = readFileSync(path, 'utf8');

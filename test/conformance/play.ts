@@ -1,12 +1,25 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { childEnvironment } from '../environment.ts';
 import type { After, Case, Json, Options, Pattern, Step, StepOf, Storage } from './case.ts';
 import { ClientProcess, type ClientEvent, type Report } from './client-process.ts';
 import { filled, misfit, type Names } from './pattern.ts';
 import { answer, answerRaw, cut, ScriptedServer, type Seen, type SeenSocket } from './scripted-server.ts';
 
-/** A language: the command of its driver. */
+/** A language: the command of its driver, and the one that compiles it, if it is compiled. */
 export interface Language {
   readonly name: string;
   readonly command: readonly string[];
+  readonly build?: readonly string[];
+}
+
+/** Compiles the driver of a language. Throws with what the compiler says. */
+export function build({ command, build: [compiler, ...words] = [] }: Language): void {
+  if (compiler === undefined) return;
+  mkdirSync(dirname(command[1]!), { recursive: true });
+  const { status, stdout, stderr, error } = spawnSync(compiler, words, { env: childEnvironment({}), encoding: 'utf8' });
+  if (status !== 0) throw new Error(error?.message ?? stdout + stderr);
 }
 
 /** Real milliseconds for which the counts of server and client may differ. Only a driver that hangs reaches it. */
@@ -52,7 +65,10 @@ export class Player {
 
   /** @returns what is wrong, or undefined */
   async play({ steps, options = {}, store = {} }: Case): Promise<string | undefined> {
-    this.#url ||= await this.#server.listen();
+    if (this.#url === '') {
+      build(this.#language);
+      this.#url = await this.#server.listen();
+    }
     this.#now = 0;
     this.#names = new Map();
     this.#store = new Map(Object.entries(store));

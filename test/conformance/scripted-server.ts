@@ -14,6 +14,8 @@ export interface Seen {
   /** The name that its step gave it. */
   as?: string | undefined;
   response: ServerResponse;
+  /** Counts the request as ended, once. */
+  end: () => void;
 }
 
 export interface SeenSocket {
@@ -40,6 +42,8 @@ export interface Counts {
   ended: number;
   sockets: number;
   socketsEnded: number;
+  /** Accepted, and not ended. */
+  socketsOpen: number;
   framesToClient: number;
   framesFromClient: number;
 }
@@ -95,6 +99,7 @@ export class ScriptedServer {
       ended: this.#ended,
       sockets: this.sockets.length,
       socketsEnded: this.sockets.length - live.length,
+      socketsOpen: live.filter(({ socket }) => socket !== undefined).length,
       framesToClient: sum('sent'),
       framesFromClient: sum('received'),
     };
@@ -108,6 +113,11 @@ export class ScriptedServer {
       return;
     }
     const { requests } = this;
+    let isOver = false;
+    const end = (): void => {
+      if (requests === this.requests && !isOver) this.#ended++;
+      isOver = true;
+    };
     requests.push({
       line: `${request.method} ${request.url}`,
       headers: request.headers,
@@ -115,10 +125,9 @@ export class ScriptedServer {
       at: this.#now(),
       isClaimed: false,
       response,
+      end,
     });
-    response.once('close', () => {
-      if (requests === this.requests) this.#ended++;
-    });
+    response.once('close', end);
   }
 
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
@@ -141,11 +150,13 @@ export class ScriptedServer {
       refuse: ([status, body, headers = {}]) => {
         const text = textOf(body);
         const lines = Object.entries({ ...JSON_ANSWER, ...headers, 'content-length': Buffer.byteLength(text) });
+        // The connection itself closes only once the client has read the answer.
+        seen.endedAt = this.#now();
         stream.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`);
       },
     };
     stream.on('error', () => {});
-    stream.once('close', () => (seen.endedAt = this.#now()));
+    stream.once('close', () => (seen.endedAt ??= this.#now()));
     this.sockets.push(seen);
   }
 }
@@ -159,7 +170,9 @@ export function answer({ response }: Seen, [status, body, headers = {}]: Answer)
   response.end(text);
 }
 
-export function answerRaw({ response }: Seen, bytes: string): void {
+export function answerRaw({ response, end }: Seen, bytes: string): void {
+  // The connection itself closes only once the client has read the bytes.
+  end();
   response.socket!.end(bytes);
 }
 

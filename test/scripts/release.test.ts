@@ -30,7 +30,8 @@ let folder: string;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'coinop-release-'));
-  for (const path of ['bin', 'docs', 'bench/results', 'src/clients/python']) mkdirSync(join(folder, path), { recursive: true });
+  for (const path of ['bin', 'docs', 'bench/results', 'src/clients/python', 'src/clients/csharp'])
+    mkdirSync(join(folder, path), { recursive: true });
   const files = {
     'bin/npm': NPM,
     'package.json': '{ "version": "1.0.0" }\n',
@@ -39,6 +40,7 @@ beforeEach(() => {
     'docs/upgrading.md': '# Upgrading\n\n## From 1.0.0 to the unreleased version\n\nNothing to do.\n',
     'bench/results/results.md': 'old figures\n',
     'src/clients/python/pyproject.toml': '[project]\nversion = "1.0.0"\n',
+    'src/clients/csharp/package.json': '{ "version": "1.0.0" }\n',
     '.gitignore': 'bin\n.cache\nasked\nfailing\n',
     failing: '',
   };
@@ -95,6 +97,7 @@ test('a release runs each step, then writes the version, the heading of the chan
     'docs/upgrading.md': expect.stringContaining('## From 1.0.0 to 1.1.0\n'),
     'bench/results/results.md': 'figures',
     'src/clients/python/pyproject.toml': '[project]\nversion = "1.1.0"',
+    'src/clients/csharp/package.json': '{ "version": "1.1.0" }',
   };
   for (const [file, text] of Object.entries(written)) expect(git('show', `v1.1.0:${file}`)).toEqual(text);
   const state = [git('log', '-1', '--format=%s'), git('status', '--porcelain'), git('cat-file', '-t', 'v1.1.0')];

@@ -202,7 +202,7 @@ export const watched: Case[] = [
   ]),
   of('bytes that are no frame end the connection, and the next one begins anew', [
     ...live,
-    { sendBytes: 'ffffffffffff', of: 'socket' },
+    { sendBytes: 'ff'.repeat(16), of: 'socket' },
     { socket: LIVE, after: [0, 1000] },
     hello,
     shows(6),

@@ -35,7 +35,7 @@ function started({ url, store: kept, storage, now: at, wallMs, options }: Comman
   [now, wall] = [at, wallMs - at];
   let contents = new Map<string, string>(Object.entries(kept as Record<string, string>));
   const counts = { requests: 0, ended: 0, sockets: 0, socketsEnded: 0 };
-  const live = new Set<{ in: number; out: number }>();
+  const live = new Set<{ in: number; out: number; open: number }>();
   const refuse = (...kinds: string[]): void => {
     if (kinds.includes(storage)) throw new Error(storage);
   };
@@ -58,11 +58,12 @@ function started({ url, store: kept, storage, now: at, wallMs, options }: Comman
     }
   };
   class Counted extends (WebSocket as unknown as new (to: string) => Socket & EventTarget & { readyState: number }) {
-    readonly #own = { in: 0, out: 0 };
+    readonly #own = { in: 0, out: 0, open: 0 };
     constructor(to: string) {
       super(to);
       counts.sockets++;
       live.add(this.#own);
+      this.addEventListener('open', () => (this.#own.open = 1));
       this.addEventListener('message', () => this.#own.in++);
       this.addEventListener('close', () => this.#ends());
       this.addEventListener('error', () => this.#ends());
@@ -87,7 +88,7 @@ function started({ url, store: kept, storage, now: at, wallMs, options }: Comman
     onPurchase: (purchase: object, result: object) => tell('purchase')([purchase, result]),
     onWarning: () => tell('warning')(null),
   });
-  const sum = (part: 'in' | 'out'): number => [...live].reduce((total, each) => total + each[part], 0);
+  const sum = (part: 'in' | 'out' | 'open'): number => [...live].reduce((total, each) => total + each[part], 0);
   return {
     client: client as any,
     saves: savesOf(client, {
@@ -95,7 +96,7 @@ function started({ url, store: kept, storage, now: at, wallMs, options }: Comman
       onSaved: (of, result) => tell('saved')([of, result]),
       ...('merged' in options && { onConflict: (...sides) => (tell('conflict')(sides), merged) }),
     }) as any,
-    report: () => ({ ...counts, framesToClient: sum('in'), framesFromClient: sum('out'), due: nextDue() }),
+    report: () => ({ ...counts, framesToClient: sum('in'), framesFromClient: sum('out'), socketsOpen: sum('open'), due: nextDue() }),
     storage: (next: string) => void (storage = next),
     contents: (next: Record<string, string>) => void (contents = new Map(Object.entries(next))),
   };

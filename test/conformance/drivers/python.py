@@ -78,7 +78,7 @@ class Store:
 
 class Counted(coinop.Transport):
     def __init__(self):
-        self.counts = dict.fromkeys(["requests", "ended", "sockets", "socketsEnded", "framesToClient", "framesFromClient"], 0)
+        self.counts = dict.fromkeys(["requests", "ended", "sockets", "socketsEnded", "socketsOpen", "framesToClient", "framesFromClient"], 0)
 
     async def request(self, *given):
         self.counts["requests"] += 1
@@ -99,7 +99,8 @@ class Counted(coinop.Transport):
 
 class Socket:
     def __init__(self, counts, socket):
-        self.counts, self.socket, self.is_live, self.own = counts, socket, True, {"framesToClient": 0, "framesFromClient": 0}
+        self.counts, self.socket, self.is_live, self.own = counts, socket, True, {"framesToClient": 0, "framesFromClient": 0, "socketsOpen": 0}
+        self.count("socketsOpen")
 
     def count(self, name):
         self.own[name] += self.is_live

@@ -2,11 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { languageProgram, languagesOf } from '../../languages.ts';
 import { inheritedEnvironment } from '../../environment.ts';
 import { csharpCalls, javaCalls, pythonCalls, type Call } from './generated-calls.ts';
 
 /** The files that `scripts/languages.mjs` unpacks. */
-const home = fileURLToPath(new URL('../../../.cache/languages', import.meta.url));
+const home = languagesOf('openapi');
 const unpacked = (path: string): string => join(home, 'root/usr', path);
 
 const games = fileURLToPath(new URL('generated', import.meta.url));
@@ -117,8 +118,7 @@ export interface Ran {
 }
 
 export function run({ program, args, env = {} }: Command): Ran {
-  const launcher = join(home, 'bin', program);
-  const { status, stdout, stderr, error } = spawnSync(existsSync(launcher) ? launcher : program, args, {
+  const { status, stdout, stderr, error } = spawnSync(languageProgram('openapi', program), args, {
     encoding: 'utf8',
     env: inheritedEnvironment(env),
     maxBuffer: 64 * 1024 * 1024,
