@@ -22,6 +22,7 @@ import type { Presence } from './features/rooms/presence.ts';
 import type { FirstPages } from './features/rooms/list/first-pages.ts';
 import type { ListWriter } from './features/rooms/list/list-writer.ts';
 import type { RoomActs } from './features/rooms/room-acts.ts';
+import type { RoomIndex } from './features/rooms/room-index.ts';
 import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
 import type { Hooks } from './features/webhooks/hooks.ts';
 import type { WebhookCounts } from './features/webhooks/webhook-counts.ts';
@@ -81,6 +82,7 @@ export interface Services {
   readonly presence: Presence;
   readonly roomActs: RoomActs;
   readonly listWriter: ListWriter;
+  readonly roomIndex: RoomIndex;
   readonly firstPages: FirstPages;
   readonly matches: Matches;
   readonly seatBudgets: SeatBudgets;

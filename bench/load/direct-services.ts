@@ -20,6 +20,7 @@ import { roomFeed } from '../../src/features/rooms/feed.ts';
 import { lobbyFeed } from '../../src/features/rooms/list/lobby-feed.ts';
 import { ListWriter } from '../../src/features/rooms/list/list-writer.ts';
 import { RoomActs } from '../../src/features/rooms/room-acts.ts';
+import { RoomIndex } from '../../src/features/rooms/room-index.ts';
 import { SeatBudgets } from '../../src/features/rooms/seat-budgets.ts';
 import type { Subscriptions } from '../../src/redis/subscriber.ts';
 import { Sessions } from '../../src/server/identity/sessions.ts';
@@ -42,6 +43,7 @@ export type DirectServices = Pick<
   | 'log'
   | 'roomActs'
   | 'listWriter'
+  | 'roomIndex'
   | 'actCounts'
   | 'keySecret'
   | 'metrics'
@@ -95,6 +97,7 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
     log,
     roomActs: roomActsOf(scripts, listWriter),
     listWriter,
+    roomIndex: closedRoomIndex(scripts),
     actCounts: new ActCounts(metrics),
     keySecret,
     metrics,
@@ -120,7 +123,16 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
 
 /** Acts without a limit of messages. */
 export function roomActsOf(scripts: CallerScripts, listWriter: ListWriter = closedListWriter(scripts)): RoomActs {
-  return new RoomActs({ scripts, config, now, budgets: new OpenBudgets(() => 0), listWriter, presence: { checkSoon: async () => {} } });
+  const roomIndex = closedRoomIndex(scripts);
+  const presence = { checkSoon: async () => {} };
+  return new RoomActs({ scripts, config, now, budgets: new OpenBudgets(() => 0), listWriter, roomIndex, presence });
+}
+
+/** It takes new rooms, and checks none. */
+function closedRoomIndex(scripts: CallerScripts): RoomIndex {
+  const roomIndex = new RoomIndex({ scripts, config, log, now });
+  void roomIndex.close();
+  return roomIndex;
 }
 
 function closedListWriter(scripts: CallerScripts): ListWriter {

@@ -4,7 +4,6 @@ import { follow } from '../accounts/standing-reader.ts';
 import { parseStanding, standingChanges, type Standing } from '../accounts/standing.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
-import { redisFailure } from '../redis/script-runner.ts';
 import type { OperatorServices } from './operation.ts';
 
 /**
@@ -20,17 +19,6 @@ const readAccount = defineScript({
   library: standingChanges,
   readOnly: true,
 });
-
-/** Says in a list of several accounts that one of them cannot be read. */
-export const UNREADABLE = 'Its data cannot be read: npm run audit says why.';
-
-/**
- * Whether a read of an account failed because of the account's own data, for example because one of its keys has the wrong type. In a read of
- * several accounts the others are then still right.
- */
-export function isUnreadable(error: unknown): boolean {
-  return !(error instanceof Refusal) && redisFailure(error) === undefined;
-}
 
 /** Facts about an account that one script reads. */
 export interface AccountFacts {

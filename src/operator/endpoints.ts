@@ -11,6 +11,7 @@ import { give, takeBack } from './given-access.ts';
 import { grantMany } from './grant-many.ts';
 import { kick, pardon } from './kick.ts';
 import { listAccounts } from './list-accounts.ts';
+import { listRooms } from './list-rooms.ts';
 import { exportLog, listLog } from './log.ts';
 import { ShownLogEntry } from './log-entry.ts';
 import { perform, type Confirm, type Operation, type Operator, type OperatorServices } from './operation.ts';
@@ -79,6 +80,7 @@ export const operations: readonly Operation[] = [
   listStuckPurchases,
   lookAtPurchase,
   movePurchase,
+  listRooms,
   showRoom,
   endRoom,
   kick,

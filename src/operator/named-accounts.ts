@@ -6,7 +6,8 @@ import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { findPurchase } from '../features/purchases/coins/find-purchase.ts';
 import { keyOfProvider } from '../stores/openid/provider-table.ts';
 import { SIGN_IN_NAMES } from '../stores/stores.ts';
-import { factsOf, isKnown, isUnreadable, UNREADABLE } from './account-facts.ts';
+import { factsOf, isKnown } from './account-facts.ts';
+import { isUnreadable, UNREADABLE } from './unreadable.ts';
 import type { OperatorServices } from './operation.ts';
 import { readRoom } from './room-facts.ts';
 

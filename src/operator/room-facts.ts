@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/merge-rules.ts';
 import { AccountId } from '../accounts/ids.ts';
+import { refuse } from '../errors.ts';
 import { isRoomCode, roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
 import { ALL_GAMES, entryOf, writtenKeys } from '../features/rooms/list/list-model.ts';
 import { fieldsOf, privatePart, roomJson, type RoomFields } from '../features/rooms/record.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
+import { isUnreadable, UNREADABLE } from './unreadable.ts';
 
 const readRoomScript = defineScript({
   file: new URL('read-room-keys.lua', import.meta.url),
@@ -49,11 +51,11 @@ export const ListedRoom = z
 
 const WORDS_A_SEAT = 4;
 
-/** A room with the accounts in its seats. Undefined if it does not exist. */
+/** A room with the accounts in its seats. Undefined if it does not exist. @throws Refusal `room_not_found` if its data cannot be read */
 export async function readRoom(code: string, { scripts }: { readonly scripts: ScriptRunner }) {
   if (!isRoomCode(code)) return undefined;
   const keys = { room: roomKeys.room(code), leases: roomKeys.leases(code) };
-  const [word, connections, ...words] = await scripts.run(readRoomScript, keys, {});
+  const [word, connections, messages, ...words] = await scripts.run(readRoomScript, keys, {}).catch(refuseUnreadable);
   if (word === 'room_not_found') return undefined;
   const end = seatsEnd(words);
   const seats = Array.from({ length: end / WORDS_A_SEAT }, (_, place) => {
@@ -62,7 +64,18 @@ export async function readRoom(code: string, { scripts }: { readonly scripts: Sc
   });
   const fields = fieldsOf(words.slice(end + 1));
   const listed = await listedOf(fields, { scripts });
-  return { room: roomOf(words.slice(end + 1)), seats, connections: Number(connections), ...(listed === undefined ? {} : { listed }) };
+  return {
+    room: roomOf(words.slice(end + 1)),
+    seats,
+    connections: Number(connections),
+    messages: Number(messages),
+    ...(listed === undefined ? {} : { listed }),
+  };
+}
+
+/** A key of another type, or a room without a field that every room has. Another program has written it. */
+function refuseUnreadable(error: unknown): never {
+  throw isUnreadable(error) ? refuse('room_not_found', { message: `This room cannot be shown. ${UNREADABLE}` }, error) : error;
 }
 
 /** The room's entry in lists of rooms. Undefined: it has none. */

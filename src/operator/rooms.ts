@@ -5,8 +5,8 @@ import { defineScript } from '../redis/script.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
 import { ListedRoom, readRoom, roomOf, RoomSeat } from './room-facts.ts';
 import { changesOf } from './subject-change.ts';
-import { some, table } from './shown/cells.ts';
-import { ofOperators, players, roomFacts, seatsOf } from './shown/shown-rooms.ts';
+import { table } from './shown/cells.ts';
+import { roomFacts, sittings, whoIsThere } from './shown/shown-rooms.ts';
 
 const endScript = defineScript({
   file: new URL('end-room.lua', import.meta.url),
@@ -37,14 +37,26 @@ export const showRoom = operation({
       .meta({ description: 'Whether to show data that only single players see, too. The log then records this read.', default: 'false' }),
     reason: Reason.optional().meta({ description: 'With `private=true`: why, for other operators. Needed.' }),
   }),
-  reply: z.object({ room: Room, seats: z.array(RoomSeat), connections: z.number().int(), listed: ListedRoom.optional() }),
+  reply: z.object({
+    room: Room,
+    seats: z.array(RoomSeat),
+    connections: z.number().int(),
+    messages: z
+      .int()
+      .min(0)
+      .meta({
+        description:
+          'Messages of players and servers since the room was created. From `messages` and `seq` of two answers follows how many acts a second ' +
+          'the room has.',
+      }),
+    listed: ListedRoom.optional(),
+  }),
   errors: ['invalid_request', 'room_not_found'],
   example: `curl -s $base/v1/admin/rooms/BCDFG -H "authorization: Bearer $COINOP_KEY"`,
   shown: (found) => [
     `Room ${found.room.code}`,
-    { title: '', facts: [...roomFacts(found.room), ...ofOperators(found)] },
-    table(players, found.room.players),
-    ...some(seatsOf(found.room), found.seats),
+    { title: '', facts: roomFacts(found) },
+    table(whoIsThere, sittings(found)),
     `state: ${JSON.stringify(found.room.state)}`,
     ...found.seats.flatMap(({ playerId, private: own }) => (own === undefined ? [] : [`${playerId} alone sees: ${JSON.stringify(own)}`])),
   ],

@@ -44,6 +44,7 @@ export function startBackgroundWork(
     ...(stores.all.length === 0 ? [] : [purchaseChecks(services), unownedChecks(services)]),
     services.purchases.takeOver(),
     services.keptNotices.takeOver(),
+    services.roomIndex,
     ...(services.outboxNews === undefined ? [] : [new Relay({ ...services, outboxNews: services.outboxNews })]),
     ...(events === undefined ? [] : [new Webhooks({ ...services, events, counts: services.webhookCounts })]),
     ...stores.all.flatMap(({ name, products }) =>

@@ -30,6 +30,7 @@ import { lobbyFeed } from '../features/rooms/list/lobby-feed.ts';
 import { FirstPages } from '../features/rooms/list/first-pages.ts';
 import { ListWriter } from '../features/rooms/list/list-writer.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
+import { RoomIndex } from '../features/rooms/room-index.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/guest-moves/move-journal.ts';
 import { ProviderNames } from '../features/sign-in/provider-names.ts';
@@ -147,6 +148,7 @@ export function servicesOf(
   const watchingCallers = new WatchingCallers();
   watchingCallers.addTo(metrics);
   const listWriter = new ListWriter({ scripts, log, now, metrics });
+  const roomIndex = new RoomIndex({ scripts, config, log, now });
   const presence = new Presence({ subscriber, scripts, config, listWriter, log, now, isDraining, mayWrite });
   const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
   const stores = options.store === undefined ? openStores(config, storeParts, sandbox) : new Stores([options.store(storeParts)]);
@@ -177,10 +179,11 @@ export function servicesOf(
     },
     watchingCallers,
     presence,
-    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, listWriter, presence }),
+    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, listWriter, roomIndex, presence }),
     listWriter,
+    roomIndex,
     firstPages: new FirstPages({ scripts, now }),
-    matches: new Matches({ scripts, config, now, listWriter, log, metrics }),
+    matches: new Matches({ scripts, config, now, listWriter, roomIndex, log, metrics }),
     seatBudgets,
     actCounts: new ActCounts(metrics),
     sessions: new Sessions(tokens, { now }),

@@ -121,6 +121,7 @@ const DUE: readonly string[] = [
   'product-notices:due',
   'product-purchases:due',
   'purchases:due',
+  'room-expiry:due',
   'rooms:due',
   'seasons:due',
 ];

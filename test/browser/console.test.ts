@@ -449,10 +449,10 @@ describe.skipIf(noBrowser)('the console', () => {
       const { code } = (await service.post('/v1/rooms', { installId: host, game: 'pebble-drop', public: true, name: 'Host' })).body.room;
       await service.post(`/v1/rooms/${code}/join`, { installId: guest, name: 'Guest' });
       await desk.search(code, /^Room /);
-      await desk.press('Watch it live');
-      await shows(page, '[role=status]', 'Watching');
+      await shows(page, '[role=status]', 'Live.');
       await service.post(`/v1/rooms/${code}/state`, { installId: host, state: { round: 2 } });
       await shows(page, 'pre', '"round": 2');
+      await shows(page, '.facts', /\d\.\d changes, 0\.0 messages/);
       expect((await desk.change('Kick p2', {}, {}, 'Kick')).question).toContain('Kick p2 ("Guest"');
       await shows(page, '[aria-label=Seats] tbody', /^(?!.*p2)/);
       expect((await desk.change('Pardon', { account: accountIdOf(guest) })).line).toMatch(/rooms pardon.*done.*wasKickedyes/);

@@ -62,6 +62,7 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>, reac
   'boards drop': ['admin', { game, archive: 1, reason }, 'game'],
   'trials restart': ['economist', { device: freshId('device'), reason }],
   'trials restore': ['economist', { device: freshId('device'), reason }],
+  'rooms list': ['viewer', { game }, 'own'],
   'rooms show': ['viewer', { code: 'BCDFG' }, 'room'],
   'rooms kick': ['support', { code: 'BCDFG', player: 'p1', reason }, 'room'],
   'rooms pardon': ['support', { code: 'BCDFG', account: nobody, reason }, 'room'],

@@ -95,6 +95,8 @@ export const roomKeys = {
   seats: (accountId: string, at: number) => `{${accountId}}:seats:${weekOf(at)}`,
   /** The name of the queue of rooms. Its members are room codes. A room is due at the time at which `presence.lua` has to run for it. */
   due: 'rooms:due',
+  /** The name of the queue that is the index of all rooms. Its members are codes with games (`room-index.ts`). */
+  expiry: 'room-expiry:due',
   /**
    * A hash from which processes read the time since which they could always accept channels (`channel-uptime.ts`). There are enough tags to
    * have one on each primary of a Cluster.

@@ -9,6 +9,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { CODE_COUNT, codeOf, roomKeys, roomLibrary, SEATS_KEPT_SECONDS, Tags, tagsText, ttlMsOf, Writers } from './model.ts';
 import type { ListWriter } from './list/list-writer.ts';
+import type { RoomIndex } from './room-index.ts';
 import { fieldLines, newPlayer, type RoomFields } from './record.ts';
 
 const createScript = defineScript({
@@ -46,6 +47,7 @@ export interface NewRoomServices {
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS'>;
   readonly now: () => number;
   readonly listWriter: Pick<ListWriter, 'changed' | 'touched' | 'opened'>;
+  readonly roomIndex: Pick<RoomIndex, 'add'>;
 }
 
 /**
@@ -115,7 +117,7 @@ export async function openRoom(
   creator: Caller | undefined,
   name: string | undefined,
   settings: NewRoomSettings,
-  { scripts, config, now, listWriter }: NewRoomServices,
+  { scripts, config, now, listWriter, roomIndex }: NewRoomServices,
 ): Promise<RoomFields> {
   const at = now();
   const ttlMs = ttlMsOf(config);
@@ -124,6 +126,7 @@ export async function openRoom(
     const fields = newRoomFields({ code, host, at, ttlMs }, settings);
     const keys = { room: roomKeys.room(code), seats: creator === undefined ? '' : roomKeys.seats(creator.accountId, at) };
     const args = { code, seatsKeptSeconds: SEATS_KEPT_SECONDS, fields: fieldLines(fields), accountId: creator?.accountId ?? '', ttlMs };
+    roomIndex.add(code, settings.game);
     const [word] = await scripts.runWithOrWithout(creator, createScript, keys, args);
     return word === 'created' ? fields : undefined;
   };

@@ -13,6 +13,7 @@ import { listEntry, listedRoom, roomSummary } from './list/list-model.ts';
 import { roomKeys } from './model.ts';
 import { CHECK_LEASE_MS } from './presence.ts';
 import { checkRoom } from './room-check.ts';
+import { indexedRoom } from './room-index.ts';
 
 /**
  * The longest time until a room in the queue is due, in milliseconds. HOST_GRACE_SECONDS is at most an hour, a lease lasts 10 s, and a
@@ -27,6 +28,7 @@ const LATEST_DUE_MS = 3600_000 + 10_000 + 60_000;
 export const roomAuditor: Auditor = {
   keys: [
     queueCheck(roomKeys.due, wrongOf),
+    queueCheck(roomKeys.expiry, wrongOfIndexed),
     { pattern: /^\{room:([^}]*)\}:leases$/, type: 'zset', check: ([code], probe) => checkIsQueued(code!, probe) },
     { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', type: 'hash', check: ([code], probe) => checkRoom(code!, probe) },
     { pattern: /^\{served:\d+\}$/, type: 'hash', life: 'ends' },
@@ -63,6 +65,22 @@ async function wrongOf(queued: Queued, probe: Probe): Promise<string | undefined
   return dueAt === undefined
     ? undefined
     : `The queue has an entry for the room ${code}, due at ${timeText(dueAt)}, but this room does not exist.`;
+}
+
+/**
+ * The latest time at which a room of the index is due, in milliseconds: a room lives for ROOM_TTL_SECONDS, which is a week at most, and a
+ * minute is for clocks that differ.
+ */
+const LATEST_END_MS = 7 * 86_400_000 + 60_000;
+
+/** Says what is wrong with a member of the index of rooms. An expired room stays in the index until it is due. */
+async function wrongOfIndexed(queued: Queued, probe: Probe): Promise<string | undefined> {
+  const { code } = indexedRoom.parse(queued.member) ?? {};
+  if (code === undefined) return `The index of rooms has an entry that cannot be read: ${queued.member}.`;
+  const dueAt = await dueWithoutDocument(queued, roomKeys.room(code), LATEST_END_MS, probe);
+  return dueAt === undefined
+    ? undefined
+    : `The index has an entry for the room ${code}, due at ${timeText(dueAt)}, but this room does not exist.`;
 }
 
 async function checkIsQueued(code: string, probe: Probe): Promise<Finding[]> {

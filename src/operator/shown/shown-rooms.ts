@@ -1,49 +1,84 @@
 import type { z } from 'zod';
 import type { Room as RoomShape } from '../../features/rooms/model.ts';
 import type { ListedRoom, RoomSeat } from '../room-facts.ts';
-import { account, code, given, name, state, time, yesNo, type Facts, type Listing } from './cells.ts';
+import type { Row } from '../room-row.ts';
+import { account, code, given, joined, link, name, state, time, yesNo, type Cell, type Facts, type Listing } from './cells.ts';
 
 type Room = z.output<typeof RoomShape>;
 type Seat = z.output<typeof RoomSeat>;
 
-export function roomFacts(room: Room): Facts {
+/** All rooms. */
+export const roomRows: Listing<Row> = {
+  title: 'Rooms',
+  none: 'No such room.',
+  columns: {
+    Code: (row) => link(row.code, ['rooms', row.code]),
+    Game: ({ game }) => game,
+    Phase: ({ phase, problem }) => (phase === undefined ? problem : state(phase, phase !== 'ended')),
+    Seats: ({ players, maxPlayers }) => given(players, (taken) => `${taken} of ${maxPlayers}`),
+    Here: ({ present, server }) => joined([present, given(server, (where) => (where === 'present' ? 'server' : 'server away'))]),
+    Access: (row) => given(row.private, (isPrivate) => accessOf(isPrivate, row.locked === true)),
+    'Changed (UTC)': ({ updatedAt }) => time(updatedAt),
+    'Made (UTC)': ({ createdAt }) => time(createdAt),
+  },
+};
+
+/** Everything about a room, as `rooms show` answers. */
+interface Found {
+  readonly room: Room;
+  readonly seats: readonly Seat[];
+  readonly connections: number;
+  readonly messages: number;
+  readonly listed?: z.output<typeof ListedRoom> | undefined;
+}
+
+export function roomFacts({ room, connections, messages, listed }: Found): Facts {
+  const taken = `${room.players.length} of ${room.maxPlayers}`;
   return [
     ['Phase', state(room.phase, room.phase !== 'ended')],
     ['Game', room.game],
-    ['Public', yesNo(room.public)],
-    ['Locked', yesNo(room.locked)],
+    ['Seats', room.hostId === null ? `${taken}, with a server in place of a host` : taken],
+    ['Connections', connections],
+    ['Access', accessOf(!room.public, room.locked)],
+    ['Listed until', given(listed, ({ until, reservedSeats }) => [time(until), `, ${reservedSeats} seats reserved`])],
+    ['Tags', Object.keys(room.tags).length === 0 ? undefined : code(JSON.stringify(room.tags))],
+    ['State is written by', room.writers],
     ['Made (UTC)', time(room.createdAt)],
     ['Changed (UTC)', time(room.updatedAt)],
-    ['Change', `number ${room.seq}`],
+    ['Changes so far', room.seq],
+    ['Messages so far', messages],
     ['Expires (UTC)', time(room.expiresAt)],
-    ['Next room', room.nextCode],
+    ['Next room', given(room.nextCode, (next) => link(next, ['rooms', next]))],
   ];
 }
 
-/** What only operators see. */
-export function ofOperators({
-  connections,
-  listed,
-}: {
-  readonly connections: number;
-  readonly listed?: z.output<typeof ListedRoom> | undefined;
-}): Facts {
-  return [
-    ['Connections', connections],
-    ['Listed until', given(listed, ({ until, reservedSeats }) => [time(until), `, ${reservedSeats} seats reserved`])],
-  ];
+function accessOf(isPrivate: boolean, isLocked: boolean): Cell {
+  return joined([isPrivate ? 'private' : 'public', isLocked ? 'locked' : undefined]);
 }
 
-export const players: Listing<Room['players'][number]> = {
-  title: 'Players',
-  none: 'Nobody is in the room.',
+/** A taken seat: what everybody sees of its player, and the account. */
+export interface Sitting {
+  readonly player: Room['players'][number];
+  readonly seat: Seat | undefined;
+}
+
+export function sittings({ room, seats }: Pick<Found, 'room' | 'seats'>): Sitting[] {
+  return room.players.map((player) => ({ player, seat: seats.find(({ playerId }) => playerId === player.id) }));
+}
+
+/** Who is in a room. */
+export const whoIsThere: Listing<Sitting> = {
+  title: 'Seats',
+  none: 'Nobody has a seat.',
   columns: {
-    Player: ({ id, host }) => (host ? `${id} (host)` : id),
-    Name: (player) => name(player.name),
-    Ready: ({ ready }) => yesNo(ready),
-    Connected: ({ connected }) => yesNo(connected),
-    'Joined (UTC)': ({ joinedAt }) => time(joinedAt),
-    Data: ({ data }) => code(shortened(data)),
+    Player: ({ player: { id, host } }) => (host ? `${id} (host)` : id),
+    Name: ({ player }) => name(player.name),
+    Account: ({ seat }) => account(seat?.accountId),
+    Here: ({ player, seat }) =>
+      player.connected ? state('yes', true) : seat?.awaySince === undefined ? 'no connection' : ['away since ', time(seat.awaySince)],
+    Ready: ({ player: { ready } }) => yesNo(ready),
+    'Joined (UTC)': ({ player: { joinedAt } }) => time(joinedAt),
+    Data: ({ player: { data } }) => (data === null ? undefined : code(shortened(data))),
   },
 };
 
@@ -53,17 +88,6 @@ function shortened(data: unknown): string {
   const text = JSON.stringify(data) ?? '';
   return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)} …` : text;
 }
-
-export const seatsOf = ({ players: sitting }: Room): Listing<Seat> => ({
-  title: 'Seats',
-  none: 'Nobody has a seat.',
-  columns: {
-    Player: ({ playerId }) => playerId,
-    Name: ({ playerId }) => name(sitting.find(({ id }) => id === playerId)?.name),
-    Account: ({ accountId }) => account(accountId),
-    'Away since': ({ awaySince }) => time(awaySince),
-  },
-});
 
 /** What single players see. */
 export const hands: Listing<Seat> = {

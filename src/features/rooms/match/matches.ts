@@ -196,6 +196,7 @@ export class Matches {
       name: wanted.name === undefined ? '' : JSON.stringify(wanted.name),
       fields: reserved.may === 'create' ? this.#fieldsOf(wanted, reserved, nowText) : '',
     };
+    if (may === 'create') this.#options.roomIndex.add(code, wanted.game);
     try {
       const [word, ...words] = await scripts.runAs(caller, takeSeatScript, keys, args);
       switch (word) {

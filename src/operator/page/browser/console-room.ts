@@ -1,46 +1,29 @@
-import { admin, call, mayAct, pathWith, type Answer } from './console-calls.ts';
+import { admin, Failed, mayAct, type Answer } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
-import {
-  addressForm,
-  button,
-  facts,
-  field,
-  hashOf,
-  input,
-  link,
-  listed,
-  row,
-  type Part,
-  section,
-  table,
-  time,
-  type Asked,
-  type Shown,
-} from './console-parts.ts';
-import { hands, ofOperators, players, roomFacts, seatsOf } from '../../shown/shown-rooms.ts';
+import { filterOf } from './console-fields.ts';
+import { addressForm, button, facts, field, hashOf, input, link, listed, row, section, type Asked, type Shown } from './console-parts.ts';
+import { hands, roomFacts, roomRows, sittings, whoIsThere, type Sitting } from '../../shown/shown-rooms.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
 
-/** The open public rooms, and a form to find any room by its code. */
-export async function roomsView({ query, operator, signal }: Asked): Promise<Shown> {
-  const { rooms, nextCursor } = await call(pathWith('/v1/rooms', { game: operator.game, cursor: query.get('cursor') ?? undefined }), {
-    signal,
-  });
-  const code = input('code', '', { required: true, pattern: '[A-Za-z]{5}', maxLength: 5 });
-  const form = addressForm([['A room, by its code', code]], () => hashOf(['rooms', code.value.toUpperCase()]));
-  const rows = (rooms as Answer[]).map((room) => [
-    link(['rooms', room.code], room.code),
-    room.game,
-    `${Array.isArray(room.players) ? room.players.length : room.players} of ${room.maxPlayers}`,
-    time(room.createdAt),
-  ]);
+/** All rooms, and a form to find any room by its code. */
+export async function roomsView(asked: Asked): Promise<Shown> {
+  const { query, signal } = asked;
+  const { form, sent, typed } = filterOf('rooms list', ['rooms'], asked);
+  const cursor = query.get('cursor') ?? undefined;
+  const { rooms, nextCursor } = await admin('/rooms', { ...sent, limit: '50', cursor }, signal);
+  const code = input('code', '', { required: true, pattern: '[A-Za-z\\- ]{5,9}', maxLength: 9, placeholder: 'BCDFG' });
   return {
     title: 'Rooms',
     parts: [
+      addressForm([['A room, by its code', code]], () => hashOf(['rooms', code.value.replaceAll(/[ -]/g, '').toUpperCase()])),
       form,
       section(
-        'Open public rooms',
-        table('Rooms', ['Code', 'Game', 'Players', 'Made (UTC)'], rows, 'No room is open to everybody.'),
-        nextCursor === undefined ? '' : link(['rooms'], 'More', { cursor: nextCursor }),
+        'All rooms, the newest first',
+        listed(roomRows, rooms, nextCursor === undefined ? {} : { none: 'No such room among those that were read: there may be more.' }),
+        row(
+          cursor === undefined ? '' : link(['rooms'], 'Newest', typed),
+          nextCursor === undefined ? '' : link(['rooms'], 'Older', { ...typed, cursor: nextCursor }),
+        ),
       ),
     ],
   };
@@ -54,62 +37,164 @@ export async function roomView(asked: Asked): Promise<Shown> {
   } = asked;
   const path = `/rooms/${encodeURIComponent(code)}`;
   const found = await admin(path, {}, signal);
-  const live = make('div', {}, ...stateOf(found.room));
-  const said = make('p', { className: 'hint' });
-  said.setAttribute('role', 'status');
-  const isOver = found.room.phase === 'ended';
-  const act = (verb: string): Part => changeButton(`rooms ${verb}`, { code: found.room.code }, asked);
-  const watch = button('Watch it live', () => {
-    watch.remove();
-    void follow(code, found.room.seq, { live, said, signal });
-  });
+  const page = new RoomPage(found, asked);
+  page.follow(() => admin(path, {}, signal));
   return {
-    title: `Room ${code}`,
+    title: `Room ${found.room.code}`,
     parts: [
-      section('What everybody sees', live, make('div', { className: 'row' }, isOver ? '' : watch, said)),
-      section('Seats', facts(ofOperators(found)), seats(found, asked), row(act('pardon'), isOver ? '' : act('end'))),
+      section('Now', page.bar, page.rate, page.facts, page.acts),
+      section('Who is there', page.seats),
+      section('State', page.state),
       mayAct(operator, 'support') ? section('What single players see', privateForm(path)) : '',
     ],
   };
 }
 
-/** Names, data and the state come from users, so they are shown as plain text. */
-function stateOf(room: Answer): HTMLElement[] {
-  return [
-    facts(roomFacts(room)),
-    listed(players, room.players),
-    make('pre', { className: 'code', tabIndex: 0, textContent: JSON.stringify(room.state, null, 2) }),
-  ];
-}
+/** The interval at which the page asks for the room, in milliseconds. */
+const POLL_MS = 1000;
 
-interface Place {
-  readonly live: HTMLElement;
-  readonly said: HTMLElement;
-  readonly signal: AbortSignal;
-}
+/** The longest wait after failures, in milliseconds. */
+const MOST_WAIT_MS = 30_000;
 
-/** Follows a room by long polls, as a client without WebSockets does, until another view is shown. */
-async function follow(code: string, since: number, { live, said, signal }: Place): Promise<void> {
-  said.textContent = 'Watching.';
-  for (let seq = since; !signal.aborted;) {
-    try {
-      const { room } = await call(`/v1/rooms/${encodeURIComponent(code)}?since=${seq}&wait=25`, { signal });
-      if (room.seq !== seq) live.replaceChildren(...stateOf(room));
-      seq = room.seq as number;
-      if (room.phase === 'ended') return void (said.textContent = 'The room has ended.');
-    } catch (error) {
-      if (signal.aborted) return;
-      said.textContent = `${(error as Error).message} Trying again …`;
-      await new Promise((resolve) => setTimeout(resolve, 2000));
+/** The acts a second are counted over this time, in milliseconds. */
+const WINDOW_MS = 10_000;
+
+/** A room that is asked for again and again while its page is open and visible. */
+class RoomPage {
+  readonly bar: HTMLElement;
+  readonly facts = make('div');
+  readonly rate = make('div');
+  readonly acts: HTMLElement;
+  readonly seats = make('div');
+  readonly state = make('pre', { className: 'code', tabIndex: 0 });
+  readonly #asked: Asked;
+  readonly #said = make('p', { className: 'hint' });
+  readonly #pause = button('Pause', () => this.#press());
+  readonly #end: HTMLButtonElement | '';
+  readonly #drawRate: (value: string | undefined) => void;
+  readonly #drawFacts: (value: Answer) => void;
+  readonly #drawSeats: (value: Answer) => void;
+  /** Answers of the last WINDOW_MS. */
+  #samples: { readonly at: number; readonly seq: number; readonly messages: number }[] = [];
+  readonly #createdAt: string;
+  #isPaused = false;
+  #isOver = false;
+  #wake: () => void = () => {};
+
+  constructor(found: Answer, asked: Asked) {
+    this.#asked = asked;
+    const { code, createdAt } = found.room;
+    this.#createdAt = createdAt as string;
+    this.#said.setAttribute('role', 'status');
+    this.state.setAttribute('aria-label', 'State of the game');
+    this.#end = changeButton('rooms end', { code }, asked);
+    this.bar = row(this.#pause, this.#said);
+    this.acts = row(this.#end, changeButton('rooms pardon', { code }, asked));
+    this.#drawRate = drawnAnew(this.rate, (text) => facts([['Acts a second', text]]));
+    this.#drawFacts = drawnAnew(this.facts, (value) => facts(roomFacts(value)));
+    this.#drawSeats = drawnAnew(this.seats, (value) =>
+      listed(whoIsThere, sittings(value), {
+        act: ({ player }: Sitting) =>
+          value.room.phase === 'ended' ? '' : changeButton('rooms kick', { code, player: player.id }, asked, player.id),
+      }),
+    );
+    this.#show(found);
+  }
+
+  /** Asks again until another view is shown, or the room has ended. */
+  follow(ask: () => Promise<Answer>): void {
+    if (this.#isOver) return;
+    this.#said.textContent = 'Live.';
+    const wake = (): void => this.#wake();
+    document.addEventListener('visibilitychange', wake, { signal: this.#asked.signal });
+    this.#asked.signal.addEventListener('abort', wake);
+    void this.#follow(ask);
+  }
+
+  async #follow(ask: () => Promise<Answer>): Promise<void> {
+    const { signal, again } = this.#asked;
+    for (let failures = 0; ;) {
+      await this.#rest(Math.min(POLL_MS * 2 ** failures, MOST_WAIT_MS));
+      if (signal.aborted || this.#isOver) return;
+      if (this.#isPaused || document.hidden) continue;
+      try {
+        const found = await ask();
+        if (signal.aborted) return;
+        this.#show(found);
+        if (failures > 0 && !this.#isOver) this.#said.textContent = 'Live.';
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof Failed && error.isSignedOut) return again();
+        if (error instanceof Failed && error.code === 'room_not_found') return this.#finish('This room does not exist any more.');
+        failures++;
+        this.#said.textContent = `${(error as Error).message} Trying again …`;
+      }
     }
+  }
+
+  /** Waits. A paused or hidden page waits until somebody comes back to it. */
+  #rest(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#isPaused || document.hidden ? undefined : setTimeout(resolve, milliseconds);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #press(): void {
+    this.#isPaused = !this.#isPaused;
+    this.#pause.textContent = this.#isPaused ? 'Go on' : 'Pause';
+    this.#said.textContent = this.#isPaused ? 'Paused.' : 'Live.';
+    this.#samples = [];
+    this.#wake();
+  }
+
+  #show(found: Answer): void {
+    const { room } = found;
+    // Codes are given out again. The page must not show another room under the name of this one.
+    if (room.createdAt !== this.#createdAt) return this.#finish('This room has expired, and its code belongs to another room now.');
+    const at = performance.now();
+    this.#samples = [...this.#samples.filter((sample) => at - sample.at <= WINDOW_MS), { at, seq: room.seq, messages: found.messages }];
+    this.#drawRate(this.#rate());
+    this.#drawFacts(found);
+    this.#drawSeats(found);
+    const text = JSON.stringify(room.state, null, 2);
+    if (this.state.textContent !== text) this.state.textContent = text;
+    if (room.phase === 'ended') this.#finish('The room has ended.');
+  }
+
+  #finish(text: string): void {
+    this.#isOver = true;
+    this.#said.textContent = text;
+    this.#pause.remove();
+    if (this.#end !== '') this.#end.remove();
+  }
+
+  /** Undefined until the page has two answers. */
+  #rate(): string | undefined {
+    const [first, last] = [this.#samples[0]!, this.#samples.at(-1)!];
+    const seconds = (last.at - first.at) / 1000;
+    if (this.#samples.length < 2) return this.#isOver ? undefined : 'counting …';
+    const inOne = (count: number): string => (count / seconds).toFixed(1);
+    return `${inOne(last.seq - first.seq)} changes, ${inOne(last.messages - first.messages)} messages`;
   }
 }
 
-function seats({ room, seats: taken }: Answer, asked: Asked): HTMLElement {
-  const { code, phase } = room;
-  return listed(seatsOf(room), taken, {
-    act: ({ playerId }: Answer) => (phase === 'ended' ? '' : changeButton('rooms kick', { code, player: playerId }, asked, playerId)),
-  });
+/**
+ * A function that draws a value in a place. If the result would look the same, it changes nothing, so that a person can select text and use
+ * the keyboard there. A button keeps the focus.
+ */
+function drawnAnew(place: HTMLElement, draw: (value: Answer) => HTMLElement): (value: Answer) => void {
+  return (value) => {
+    const made = draw(value);
+    if (place.firstElementChild?.isEqualNode(made) === true) return;
+    const focused = place.contains(document.activeElement) ? document.activeElement?.getAttribute('aria-label') : undefined;
+    place.replaceChildren(made);
+    if (typeof focused === 'string') place.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+  };
 }
 
 /** The form for private parts. The log keeps the read, with its reason. */

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
+import { RoomIndex } from '../../../../src/features/rooms/room-index.ts';
 import { ListWriter } from '../../../../src/features/rooms/list/list-writer.ts';
 import { Matches } from '../../../../src/features/rooms/match/matches.ts';
 import type { ScriptConnection } from '../../../../src/redis/script-runner.ts';
@@ -26,7 +27,8 @@ async function matchAndDie(game: string, installId: string, call: number, losesA
   const scripts = new DyingScripts(connection, service.now);
   const parts = { scripts, config: testConfig(), now: service.now, log: pino({ level: 'silent' }) };
   const listWriter = new ListWriter({ ...parts, metrics: { count() {}, gauge() {} } });
-  const matches = new Matches({ ...parts, listWriter, metrics: { countBy() {} } });
+  const roomIndex = new RoomIndex(parts);
+  const matches = new Matches({ ...parts, listWriter, roomIndex, metrics: { countBy() {} } });
   scripts.dieBefore(call, losesAnswer);
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   const wanted = {
@@ -42,7 +44,7 @@ async function matchAndDie(game: string, installId: string, call: number, losesA
   await matches.match(caller, wanted).catch((error: Error) => expect(error.message).toBe('the process died'));
   // The match has sent its remaining commands together with its answer.
   await redis.ping();
-  await listWriter.close();
+  await Promise.all([listWriter.close(), roomIndex.close()]);
   return scripts.calls.length >= (losesAnswer ? call - 1 : call);
 }
 
@@ -80,8 +82,8 @@ test.each([
       expect([room.players.length, room.phase], `step ${call}`).toEqual([4, 'playing']);
       await expect.poll(() => reservedIn(game), { message: `step ${call}` }).toEqual([0, {}]);
     }
-    // The calls check the caller, reserve, take the seat, and write both lists.
-    expect(call - 1).toBe(losesAnswer ? 6 : 5);
+    // The calls check the caller, reserve, put the room into the index, take the seat, and write both lists.
+    expect(call - 1).toBe(losesAnswer ? 7 : 6);
     expect((await audited(own.location)).findings).toEqual([]);
   },
 );
