@@ -162,6 +162,7 @@ const advice: Readonly<Record<string, Entry>> = {
   player_without_score: { right: 'The record of the player. The score itself is lost until the player submits again', mend: RESTORE },
   entry_differs: { right: 'The scores, which lists show' },
   player_without_board: { right: 'The board' },
+  deleted_account_on_board: { right: 'The tombstone. After the commands a running service erases the account once more' },
   board_without_player: {
     right: 'The board, if no backup has an entry of the account on it',
     mend: ASIDE,

@@ -1,3 +1,7 @@
+import { standingIn } from '../../accounts/account-auditor.ts';
+import { standingKey } from '../../accounts/account-keys.ts';
+import { standingFormats } from '../../accounts/standing.ts';
+import { DELETIONS_DUE } from '../../accounts/tombstones.ts';
 import { Fingerprints } from '../../consistency/fingerprints.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import type { Command, Finding, Probe } from '../../consistency/auditor.ts';
@@ -167,6 +171,17 @@ export class BoardCheck {
     this.#find('wrong_score', beyond);
   }
 
+  /** The commands let the service erase the account once more, with this board named in the account's set. */
+  #ofDeleted(accountId: string, at: number): Finding {
+    const text = `The account was deleted and is erased, but ${this.#tables.subject} still has an entry of it.`;
+    const commands: Command[] = [
+      ['SADD', boardKeys.ofAccount(accountId), this.#game],
+      ['SET', standingKey(accountId), standingFormats.tombstone.write({ at, behind: '' })],
+      ['ZADD', DELETIONS_DUE, 0, accountId],
+    ];
+    return { kind: 'deleted_account_on_board', subject: `account ${accountId}`, text, commands };
+  }
+
   async #checkSuspects(): Promise<void> {
     const withoutScore: string[] = [];
     for (const id of this.#suspects) {
@@ -178,6 +193,11 @@ export class BoardCheck {
         ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
       );
       if (isThere === 1 && isNamed !== 1) {
+        const { deleted } = await standingIn(accountId, this.#probe);
+        if (deleted?.isClosed === true) {
+          this.#findings.push(this.#ofDeleted(accountId, deleted.at));
+          continue;
+        }
         const text = "The account's set of boards does not name boards on which it has entries.";
         const commands: Command[] = [['SADD', boardKeys.ofAccount(accountId), this.#game]];
         this.#findings.push({ kind: 'player_without_board', subject: `account ${accountId}`, text, commands });

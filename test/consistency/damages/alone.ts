@@ -6,7 +6,19 @@ import { GIVEN_NAMES } from '../../../src/features/names/model.ts';
 import { hookKeys } from '../../../src/features/webhooks/model.ts';
 import { OPERATOR_LOG } from '../../../src/operator/operator-log.ts';
 import { freshId } from '../../harness.ts';
-import { accountWith, bannedForAnHour, bought, boughtCoins, ofAccount, redis, renamed, service, told, type Damages } from './data.ts';
+import {
+  accountWith,
+  bannedForAnHour,
+  bought,
+  boughtCoins,
+  deleteAccount,
+  ofAccount,
+  redis,
+  renamed,
+  service,
+  told,
+  type Damages,
+} from './data.ts';
 
 /** Damages something of which there are several documents. */
 function ofSeveral(count: number, made: () => Promise<unknown>, damage: () => Promise<unknown>, subject: string): () => Promise<string> {
@@ -19,14 +31,6 @@ function ofSeveral(count: number, made: () => Promise<unknown>, damage: () => Pr
 
 /** Damages the secret of many ledgers, which is one finding. */
 const ofSecret = (damage: () => Promise<unknown>) => ofSeveral(12, () => accountWith([5, 6, 7]), damage, `key ${KEY_SECRET}`);
-
-async function deleteAccount(): Promise<void> {
-  const installId = freshId();
-  await accountWith([5], installId);
-  const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
-  expect((await service.post('/v1/account/delete', { installId, confirm })).status).toBe(200);
-  await expect.poll(() => redis.zcard('deletions:due')).toBe(0);
-}
 
 /** Makes a log of events of three chunks, of which the second is lost. The service drops the oldest chunk if that one is lost. */
 async function loseChunk(): Promise<void> {

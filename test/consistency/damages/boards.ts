@@ -1,7 +1,8 @@
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { damageEntry, entryOn, type RawEntry } from '../../board-entries.ts';
-import { ofAccount, player, queuedAlone, redis, type Damages } from './data.ts';
+import { deleteAccount, ofAccount, player, queuedAlone, redis, type Damages } from './data.ts';
+import { freshId } from '../../harness.ts';
 
 interface Entry extends RawEntry {
   readonly id: string;
@@ -65,6 +66,14 @@ export const boardDamages: Damages = {
   'a player whose account does not name the board': {
     kind: 'player_without_board',
     mended: ofPlayer('unnamed', (id) => redis.del(boardKeys.ofAccount(id))),
+  },
+  'an entry of an account that was deleted': {
+    kind: 'deleted_account_on_board',
+    async mended() {
+      const installId = freshId();
+      await player('erased', 10, installId);
+      return `account ${await deleteAccount(installId, (id) => redis.del(boardKeys.ofAccount(id)))}`;
+    },
   },
   'an account that names a board on which it does not play': {
     kind: 'lost_board',

@@ -128,10 +128,19 @@ export async function fillQueues(): Promise<void> {
     await redis.zadd(queue, Date.now() + 60_000, 'some-entry#written-ahead');
 }
 
-export async function player(game: string, score = 10): Promise<string> {
-  const installId = freshId();
+export async function player(game: string, score = 10, installId = freshId()): Promise<string> {
   expect((await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).status).toBe(200);
   return accountIdOf(installId);
+}
+
+/** Deletes an account, and waits until it is erased. Its damage comes before. */
+export async function deleteAccount(installId = freshId(), damage: (id: string) => Promise<unknown> = async () => {}): Promise<string> {
+  const id = await accountWith([5], installId);
+  await damage(id);
+  const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
+  expect((await service.post('/v1/account/delete', { installId, confirm })).status).toBe(200);
+  await expect.poll(() => redis.zscore('deletions:due', id)).toBe(null);
+  return id;
 }
 
 /** A room of two players with data and a private part, which is damaged then. @param damage gets its key */
