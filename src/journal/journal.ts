@@ -50,8 +50,12 @@ export class Journal {
     follow: (decision: Decision) => Promise<number | undefined>,
   ): Promise<{ readonly decision: Decision; readonly done: Promise<void> }> {
     const { name, takeOverMs, log, now } = this.#options;
-    const ahead = await this.#queue.ahead(member, now() + takeOverMs);
+    const dueAt = now() + takeOverMs;
+    const ahead = await this.#queue.ahead(member, dueAt);
     const decision = await decide(ahead.act, ahead.seenAt === '' ? undefined : Number(ahead.seenAt));
+    // This process was held up. Another process may have taken and removed the entry before the decision, when there was nothing to do yet.
+    // If the queue cannot be reached, the later steps are still taken here.
+    if (now() >= dueAt) await this.#queue.bring(member, now() + takeOverMs).catch(() => {});
     const done = follow(decision).then(
       // If `settle` fails, the queue starts the member's work once more, which does no harm.
       (nextAt) => this.#queue.settle(member, ahead, nextAt).catch(() => {}),

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Journal } from '../../src/journal/journal.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { forFile } from '../harness.ts';
@@ -53,6 +53,21 @@ describe('Journal.begin', () => {
     await done;
     expect([decision, await redis.zcard('work:due')]).toEqual(['decided', 1]);
     expect(lines).toMatchObject([{ reason: 'a room is away', queue: 'work:due', member: 'member' }]);
+  });
+
+  test('a decision that comes after its entry was due and taken is queued again', async () => {
+    let time = NOW;
+    const slow = new Journal({ name: 'work:due', takeOverMs: TAKE_OVER_MS, scripts, log, now: () => time });
+    const queue = slow.takeOver(async () => undefined, 1000, log);
+    onTestFinished(() => queue.close());
+    const decide = async () => {
+      time += TAKE_OVER_MS;
+      await expect.poll(queued).toEqual([]);
+    };
+    await (
+      await slow.begin('member', decide, throwing('a room is away'))
+    ).done;
+    expect(await queued()).toEqual(['member', String(NOW + 2 * TAKE_OVER_MS)]);
   });
 
   test('the queue finishes the unfinished work of a process once it is due', async () => {
