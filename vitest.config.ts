@@ -98,6 +98,7 @@ const LONG = [
 const SIZED = [
   'test/browser/{game,pairing,rooms}.test.ts',
   'test/consistency/{background,damages,wrong-types}.test.ts',
+  'test/operator/damaged.test.ts',
   'test/scripts/setup.test.ts',
   'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
   'test/features/highscores/random-board.test.ts',

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Config } from '../config.ts';
 import type { Auditor, KeyLife, RedisType, Texts } from '../consistency/auditor.ts';
 import type { Caller } from '../server/identity/caller.ts';
+import type { Parts } from '../redis/unreadable.ts';
 import type { CallerScripts } from './caller-scripts.ts';
 import type { FieldValues, HeldFields } from './merge-rules.ts';
 import type { Standing } from './standing.ts';
@@ -161,7 +162,8 @@ export interface ShownAccount {
 export interface Shown {
   /** The fields that this data adds to the reply of `GET /v1/admin/accounts/{accountId}`. */
   readonly shape: z.ZodRawShape;
-  readonly show: (account: ShownAccount, services: HoldingServices) => ReplyFields | Promise<ReplyFields>;
+  /** @param parts notes the damaged parts, which are left out. If `show` throws because of damaged data, all its fields are left out */
+  readonly show: (account: ShownAccount, services: HoldingServices, parts: Parts) => ReplyFields | Promise<ReplyFields>;
 }
 
 type Intersected<Union> = (Union extends unknown ? (each: Union) => void : never) extends (all: infer All extends z.ZodRawShape) => void

@@ -44,7 +44,12 @@ export function timeOf(field: string | undefined): number | undefined {
   return field === '' || field === undefined ? undefined : Number(field);
 }
 
-/** Milliseconds since 1970 as text in ISO 8601. Undefined for a field of an account that was never set, which is undefined or ''. */
+/**
+ * Milliseconds since 1970 as text in ISO 8601. Undefined for a field of an account that was never set, which is undefined or ''. A damaged
+ * field, which is no time, stays as it is, so that it hides nothing else of the account.
+ */
 export function isoTime(field: string | number | undefined): string | undefined {
-  return field === '' || field === undefined ? undefined : new Date(Number(field)).toISOString();
+  if (field === '' || field === undefined) return undefined;
+  const time = new Date(Number(field));
+  return Number.isNaN(time.getTime()) ? String(field) : time.toISOString();
 }

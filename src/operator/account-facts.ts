@@ -1,9 +1,11 @@
-import { fieldValues, type FieldValues } from '../accounts/merge-rules.ts';
+import { fieldValues, isoTime, type FieldValues } from '../accounts/merge-rules.ts';
 import { accountKey, standingKey } from '../accounts/account-keys.ts';
 import { follow } from '../accounts/standing-reader.ts';
 import { parseStanding, standingChanges, type Standing } from '../accounts/standing.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
+import { read, readHash } from '../redis/reads.ts';
+import { isUnreadable, type Parts } from '../redis/unreadable.ts';
 import type { OperatorServices } from './operation.ts';
 
 /**
@@ -39,6 +41,23 @@ export async function factsOf(accountId: string, { scripts }: OperatorServices):
   };
 }
 
+/** As `factsOf`. A damaged part counts as if it were not there, and is noted. */
+async function readableFacts(accountId: string, services: OperatorServices, parts: Parts): Promise<AccountFacts> {
+  const facts = await factsOf(accountId, services).catch((error: unknown) => {
+    if (!isUnreadable(error)) throw error;
+  });
+  if (facts !== undefined) {
+    if (facts.standing.unreadable > 0) parts.note('standing');
+    return facts;
+  }
+  const { scripts } = services;
+  const [fields, record] = await Promise.all([
+    parts.read('fields', () => readHash(scripts, accountKey(accountId))),
+    parts.read('standing', () => read(scripts, 'GET', standingKey(accountId))),
+  ]);
+  return { accountId, exists: true, standing: parseStanding(record?.[0] ?? ''), fields: fieldValues((fields ?? []).flat()) };
+}
+
 /** Whether the service knows the account: it has fields, or its standing records a move, a ban, a sign-out or a deletion. */
 export function isKnown({ exists, standing }: AccountFacts): boolean {
   const { deleted, ban, target, moving, guests, generation } = standing;
@@ -50,9 +69,12 @@ export interface FoundAccount extends AccountFacts {
   readonly movedFrom: string | undefined;
 }
 
-/** The facts of an account, or of the account into which it has moved. If an account is just moving, its own facts are returned. */
-export async function factsWhereItIs(accountId: string, services: OperatorServices): Promise<AccountFacts> {
-  const facts = (id: string) => factsOf(id, services);
+/**
+ * The facts of an account, or of the account into which it has moved. If an account is just moving, its own facts are returned.
+ * @param parts notes damaged parts, which then count as if they were not there. Only for reads. If left out, damaged data is an error
+ */
+export async function factsWhereItIs(accountId: string, services: OperatorServices, parts?: Parts): Promise<AccountFacts> {
+  const facts = (id: string) => (parts === undefined ? factsOf(id, services) : readableFacts(id, services, parts));
   const { found } = await follow(accountId, services.scripts, facts, ({ standing: { target } }) =>
     target === undefined ? undefined : { target },
   );
@@ -63,13 +85,14 @@ export async function factsWhereItIs(accountId: string, services: OperatorServic
 export async function followed(
   accountId: string,
   services: OperatorServices,
+  parts?: Parts,
 ): Promise<FoundAccount | Refusal<'account_not_found' | 'account_deleted'>> {
-  const facts = await factsWhereItIs(accountId, services);
+  const facts = await factsWhereItIs(accountId, services, parts);
   if (!isKnown(facts)) return refuse('account_not_found');
   const { deleted } = facts.standing;
   if (deleted !== undefined)
     return refuse('account_deleted', {
-      message: `This account was deleted at ${new Date(deleted.at).toISOString()}: nothing is left of it.`,
+      message: `This account was deleted at ${isoTime(deleted.at)}: nothing is left of it.`,
     });
   return { ...facts, movedFrom: facts.accountId === accountId ? undefined : accountId };
 }
@@ -82,5 +105,5 @@ export function foreseenWithoutFields({ exists }: Pick<AccountFacts, 'exists'>):
 
 /** The end of a ban, for people. */
 export function endText(until: number | undefined): string {
-  return until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;
+  return until === undefined ? 'without an end' : `until ${isoTime(until)}`;
 }

@@ -7,8 +7,9 @@ import { banAt, parseStanding, standingChanges } from '../accounts/standing.ts';
 import { parseEntry } from '../features/coins/history.ts';
 import { BalanceCoins, coinKeys, DebtCoins, shownBalance } from '../features/coins/model.ts';
 import { defineScript } from '../redis/script.ts';
+import { isUnreadable } from '../redis/unreadable.ts';
+import { UNREADABLE } from './unreadable.ts';
 import type { OperatorServices } from './operation.ts';
-import { isUnreadable, UNREADABLE } from './unreadable.ts';
 
 const readSummary = defineScript({
   file: new URL('read-summary.lua', import.meta.url),

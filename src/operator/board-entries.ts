@@ -10,6 +10,7 @@ import { read, readHash } from '../redis/reads.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { Account, accountsNamed } from './named-accounts.ts';
+import type { Parts } from '../redis/unreadable.ts';
 import type { OperatorServices } from './operation.ts';
 
 const readRanks = defineScript({
@@ -123,7 +124,14 @@ interface BoardPart {
   readonly season?: string | undefined;
 }
 
-export async function ranksOf({ game, archive, season }: BoardPart, from: number, to: number, { scripts, catalogue }: OperatorServices) {
+/** @param parts notes damaged entries, which are left out. If left out, a damaged entry is an error */
+export async function ranksOf(
+  { game, archive, season }: BoardPart,
+  from: number,
+  to: number,
+  { scripts, catalogue }: OperatorServices,
+  parts?: Parts,
+) {
   const [word, id = '', endsAt = '', count, firstRank, ...figures] = await scripts.run(
     readRanks,
     { scores: scoresOf(game, archive).scores },
@@ -134,20 +142,22 @@ export async function ranksOf({ game, archive, season }: BoardPart, from: number
     },
   );
   if (word === 'season_not_found') return refuse(word);
-  const entries = parseEntries(figures, { place: from - 1, rank: Number(firstRank) });
+  const damaged = parts && ((member: string) => parts.note(`entry ${member.slice(0, MOST_NAMED)}`));
+  const entries = parseEntries(figures, { place: from - 1, rank: Number(firstRank) }, damaged);
   return { count: Number(count), entries, ...seasonIn(id, endsAt) };
 }
 
-export async function entriesOf(part: BoardPart, from: number, to: number, services: OperatorServices) {
-  const ranks = await ranksOf(part, from, to, services);
+/** The most characters of a damaged entry in its name. */
+const MOST_NAMED = 80;
+
+export async function entriesOf(part: BoardPart, from: number, to: number, services: OperatorServices, parts: Parts) {
+  const ranks = await parts.read(`scores of ${part.game}`, () => ranksOf(part, from, to, services, parts));
+  if (ranks === undefined) return { entries: [] };
   if (ranks instanceof Refusal) return ranks;
   const { entries, season } = ranks;
   const { players } = season === undefined ? scoresOf(part.game, part.archive) : { players: seasonKeys.players(part.game, season.id) };
-  const accounts = await accountsOf(
-    entries.map(({ playerId }) => playerId),
-    players,
-    services,
-  );
+  const playerIds = entries.map(({ playerId }) => playerId);
+  const accounts = (await parts.read(`players of ${part.game}`, () => accountsOf(playerIds, players, services))) ?? [];
   return { ...ranks, entries: entries.map((entry, index) => ({ ...entry, accountId: accounts[index] })) };
 }
 

@@ -28,6 +28,7 @@ import {
   ranksOf,
   type OpenBoard,
 } from './board-entries.ts';
+import { Parts } from '../redis/unreadable.ts';
 import { isOpen, readSeasons } from './season-records.ts';
 import { entriesText, minute, some } from './shown/cells.ts';
 import { archivesOf as shownArchives, entries as shownEntries } from './shown/shown-boards.ts';
@@ -93,16 +94,18 @@ export const listBoard = operation({
   reply: z.object({
     game: z.string(),
     ...seasonField,
-    count: z.number().int().meta({ description: 'Entries on the whole board.' }),
+    count: z.number().int().optional().meta({ description: 'Entries on the whole board. Left out if the board is damaged.' }),
     entries: z.array(BoardEntry),
     archives: z.array(BoardArchive).meta({ description: 'The old boards, the newest first.' }),
   }),
   errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s "$base/v1/admin/boards/pebble-drop?from=1&to=50" -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ game, season, count, entries, archives }) => [
-    count === 0
-      ? `The board of ${game} has no entries${season === undefined ? '' : ` in the season ${season.id}`}.`
-      : `${game}${season === undefined ? '' : `, season ${season.id} until ${minute(season.endsAt)} (UTC)`}: ${entriesText(count)}`,
+    count === undefined
+      ? `The board of ${game} cannot be read.`
+      : count === 0
+        ? `The board of ${game} has no entries${season === undefined ? '' : ` in the season ${season.id}`}.`
+        : `${game}${season === undefined ? '' : `, season ${season.id} until ${minute(season.endsAt)} (UTC)`}: ${entriesText(count)}`,
     ...some(shownEntries, entries),
     ...some(shownArchives(game), archives),
   ],
@@ -111,12 +114,13 @@ export const listBoard = operation({
     const lastPlace = to === undefined ? firstPlace + 19 : Number(to);
     if (lastPlace < firstPlace || lastPlace >= firstPlace + MOST_ENTRIES)
       return invalid('to', `Must be from, or up to ${MOST_ENTRIES - 1} places behind it`);
-    const archives = await archivesOf(game, services);
+    const parts = new Parts();
+    const archives = (await parts.read(`archives of ${game}`, () => archivesOf(game, services))) ?? [];
     const number = archive === undefined ? undefined : Number(archive);
-    if (number !== undefined && !archives.some((kept) => kept.archive === number && kept.droppedAt === undefined))
-      return refuse('entry_not_found');
-    const found = await entriesOf({ game, archive: number, season }, firstPlace, lastPlace, services);
-    return found instanceof Refusal ? found : { reply: { game, ...found, archives } };
+    const isKnown = number === undefined || archives.some((kept) => kept.archive === number && kept.droppedAt === undefined);
+    if (!isKnown && parts.unreadable.length === 0) return refuse('entry_not_found');
+    const found = await entriesOf({ game, archive: number, season }, firstPlace, lastPlace, services, parts);
+    return found instanceof Refusal ? found : { reply: { game, ...found, archives, unreadable: parts.unreadable } };
   },
 });
 

@@ -14,7 +14,7 @@ import { listAccounts } from './list-accounts.ts';
 import { listRooms } from './list-rooms.ts';
 import { exportLog, listLog } from './log.ts';
 import { ShownLogEntry } from './log-entry.ts';
-import { perform, type Confirm, type Operation, type Operator, type OperatorServices } from './operation.ts';
+import { isChange, perform, type Confirm, type Operation, type Operator, type OperatorServices } from './operation.ts';
 import { confirmedIn } from './confirmation.ts';
 import { operatorOf, type ServerKey } from '../server/identity/server-keys.ts';
 import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from './purchases.ts';
@@ -30,6 +30,7 @@ import { removeSignIn } from './remove-sign-in.ts';
 import { takeBack as takeBackGrant } from './take-back-grant.ts';
 import { endSession, signOut } from './sign-out.ts';
 import { showTimeline } from './timeline.ts';
+import { unreadableField } from './unreadable.ts';
 import {
   addWebhook,
   disableWebhook,
@@ -125,7 +126,7 @@ export function endpointOf(declared: Operation): Endpoint<OperatorServices> {
     description: `${description} Needs the role \`${role}\`${role === 'admin' ? '' : ' or a higher one'}.`.trim(),
     ...(inPath.length === 0 ? {} : { params }),
     ...(method === 'GET' ? { query: rest } : { body: rest }),
-    reply: 'reason' in input.shape ? reply.extend({ logged: Logged }) : reply,
+    reply: reply.extend({ ...(isChange(declared) ? {} : unreadableField), ...('reason' in input.shape ? { logged: Logged } : {}) }),
     errors,
     example,
     deadlineMs: DEADLINE_MS,

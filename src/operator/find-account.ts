@@ -15,7 +15,8 @@ import { SIGN_IN_NAMES, STORE_NAMES } from '../stores/stores.ts';
 import { accountsOf } from './board-entries.ts';
 import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate, type Found } from './named-accounts.ts';
 import { operation, type OperatorServices } from './operation.ts';
-import { PLAYERS_CURSOR, playersNamed } from './players-named.ts';
+import { isUnreadable, Parts } from '../redis/unreadable.ts';
+import { nameOfPlayers, PLAYERS_CURSOR, playersNamed } from './players-named.ts';
 import { more, some } from './shown/cells.ts';
 import { found as foundAccounts } from './shown/shown-account.ts';
 
@@ -101,24 +102,28 @@ export const find = operation({
       cursor === undefined && wanted.some((kind) => kinds.includes(kind) && (prefix === undefined || prefix === kind));
     // If a primary of a Cluster is down, the search still finds data on the other primaries.
     const failures: unknown[] = [];
-    const tried = <Found>(work: Promise<Found>, nothing: Found): Promise<Found> =>
+    const parts = new Parts();
+    const tried = <Found>(name: string, work: Promise<Found>, nothing: Found): Promise<Found> =>
       work.catch((error: unknown) => {
-        failures.push(error);
+        if (isUnreadable(error)) parts.note(name);
+        else failures.push(error);
         return nothing;
       });
     const [named, users, purchases, room, players, keys] = await Promise.all([
-      isSought('account', 'install', ...SIGN_IN_NAMES) && NAMES.test(who) ? tried(accountsNamed(who, services), []) : [],
-      prefix === undefined && isSought('google') ? tried(storeUsers(text, services), []) : [],
-      isSought('order', 'purchase') ? tried(purchasesNamed(text, services), []) : [],
-      isSought('room') ? tried(roomNamed(text, ownGame, services), undefined) : undefined,
-      isSought('player') ? tried(playersWithId(text, games, services), []) : [],
-      isSought('key') ? tried(keysNamed(text, role, services), []) : [],
+      isSought('account', 'install', ...SIGN_IN_NAMES) && NAMES.test(who) ? tried('accounts', accountsNamed(who, services, parts), []) : [],
+      prefix === undefined && isSought('google') ? tried('sign-ins', storeUsers(text, services), []) : [],
+      isSought('order', 'purchase') ? tried('purchases', purchasesNamed(text, services, parts), []) : [],
+      isSought('room') ? tried('room', roomNamed(text, ownGame, services, parts), undefined) : undefined,
+      isSought('player') ? tried('boards', playersWithId(text, games, services, parts), []) : [],
+      isSought('key') ? tried('server keys', keysNamed(text, role, services), []) : [],
     ]);
     const certain = [...users, ...purchases.flatMap(({ candidate }) => candidate ?? []), ...players];
     const isNamed = cursor !== undefined || prefix === 'name' || (isSought('name') && named.length + certain.length === 0);
     const none: Awaited<ReturnType<typeof playersNamed>> = { players: [], next: undefined };
     const names =
-      isNamed && text.length <= LONGEST_NAME ? await tried(playersNamed(text, games, cursor ?? '', services, isGone), none) : undefined;
+      isNamed && text.length <= LONGEST_NAME
+        ? await tried('boards', playersNamed(text, games, cursor ?? '', services, isGone, parts), none)
+        : undefined;
     const byName = (names?.players ?? []).map(({ accountId, game: of, playerId, name }): Candidate => ({
       accountId,
       foundBy: 'name',
@@ -131,7 +136,7 @@ export const find = operation({
     const found = purchases.map(({ purchase, kind, candidate }) => ({ purchase, kind, accountId: candidate?.accountId }));
     if (accounts.length + found.length + keys.length === 0 && room === undefined && names?.next === undefined) {
       if (failures.length > 0) throw failures[0];
-      return refuse('account_not_found');
+      if (parts.unreadable.length === 0) return refuse('account_not_found');
     }
     return {
       reply: {
@@ -140,6 +145,7 @@ export const find = operation({
         ...(room === undefined ? {} : { rooms: [{ code: room.code }] }),
         ...(keys.length === 0 ? {} : { keys }),
         ...(names?.next === undefined ? {} : { nextCursor: names.next }),
+        unreadable: parts.unreadable,
       },
     };
   },
@@ -178,14 +184,14 @@ interface Bought {
  * Finds purchases by an order number, an id, or the store's token. Redis has only hashes of tokens, so a token is found only if it is
  * complete.
  */
-async function purchasesNamed(text: string, { scripts }: OperatorServices): Promise<Bought[]> {
+async function purchasesNamed(text: string, { scripts }: OperatorServices, parts: Parts): Promise<Bought[]> {
   if (!/^[\x21-\x7e]+$/.test(text)) return [];
   const byId = /^[\w.-]{1,255}$/.test(text) ? [text] : [];
   const names = [...byId, ...STORE_NAMES.map((store) => purchaseIdOf(store, text))];
   const hashes = [...(ACCOUNT_ID.test(text) ? [text] : []), ...STORE_NAMES.map((store) => purchaseHash(text, store))];
   const [coins, subscriptions] = await Promise.all([
-    Promise.all(names.map((name) => findPurchase(name, scripts))),
-    Promise.all(hashes.map((hash) => readPurchase(hash, scripts))),
+    Promise.all(names.map((name) => findPurchase(name, scripts, parts))),
+    Promise.all(hashes.map((hash) => parts.read(`purchase ${hash}`, () => readPurchase(hash, scripts)))),
   ]);
   return [
     ...coins.flatMap((found, index) => {
@@ -204,22 +210,19 @@ function boughtBy(owner: string, { purchase, kind }: Omit<Bought, 'candidate'>, 
 }
 
 /** @param ownGame only a room of this game is found; undefined: a room of any */
-async function roomNamed(text: string, ownGame: string | undefined, { scripts }: OperatorServices) {
+async function roomNamed(text: string, ownGame: string | undefined, { scripts }: OperatorServices, parts: Parts) {
   const code = RoomCode.parse(text);
-  const found = await seatedIn(code, scripts);
+  const found = await seatedIn(code, scripts, parts);
   return found === undefined || (ownGame !== undefined && found.game !== ownGame) ? undefined : { code, seats: found.seats };
 }
 
 /** A playerId is valid on one board only, so each board has to be searched. */
-async function playersWithId(text: string, games: readonly string[], services: OperatorServices): Promise<Candidate[]> {
+async function playersWithId(text: string, games: readonly string[], services: OperatorServices, parts: Parts): Promise<Candidate[]> {
   if (!PLAYER_ID.test(text)) return [];
-  const found = await Promise.all(
-    games.map(async (game): Promise<Candidate[]> => {
-      const [accountId] = await accountsOf([text], boardKeys.players(game), services);
-      return accountId === undefined ? [] : [{ accountId, foundBy: 'player', via: { game, playerId: text } }];
-    }),
-  );
-  return found.flat();
+  return parts.readEach(games, nameOfPlayers, async (game): Promise<Candidate | undefined> => {
+    const [accountId] = await accountsOf([text], boardKeys.players(game), services);
+    return accountId === undefined ? undefined : { accountId, foundBy: 'player', via: { game, playerId: text } };
+  });
 }
 
 async function keysNamed(text: string, role: Role, { scripts, now }: OperatorServices) {

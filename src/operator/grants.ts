@@ -6,8 +6,8 @@ import { entryLetters } from '../features/coins/model.ts';
 import { appendForOperator } from '../features/coins/operator-entry.ts';
 import { usedKey } from '../features/coins/find-used-key.ts';
 import { factsWhereItIs, isKnown, type AccountFacts } from './account-facts.ts';
+import { isUnreadable } from '../redis/unreadable.ts';
 import type { OperatorServices } from './operation.ts';
-import { isUnreadable } from './unreadable.ts';
 
 /** Grants to many accounts. The endpoint and the tool share this code. */
 

@@ -3,6 +3,7 @@ import { People, PERSON_ID } from '../server/identity/people.ts';
 import { KEY_PREFIX } from '../server/identity/server-keys.ts';
 import { operatorGrantKeys } from '../features/coins/operator-history.ts';
 import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
+import type { Parts } from '../redis/unreadable.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { Account } from './named-accounts.ts';
 import type { OperatorServices } from './operation.ts';
@@ -56,19 +57,34 @@ export interface LogPage {
  * A page of matching entries, newest first. It may be short, or empty, although more pages follow.
  * @param before the page goes on before the entry with this number; 0: it begins with the newest
  * @param isGone nobody waits for the answer any more: the search ends
+ * @param parts notes what cannot be read
  */
 export async function searchLog(
   filter: LogFilter,
   before: number,
   limit: number,
   services: OperatorServices,
-  isGone: () => boolean = () => false,
+  isGone: () => boolean,
+  parts: Parts,
+): Promise<LogPage> {
+  return (
+    (await parts.read('operators’ log', () => search(filter, before, limit, services, isGone, parts))) ?? { entries: [], next: undefined }
+  );
+}
+
+async function search(
+  filter: LogFilter,
+  before: number,
+  limit: number,
+  services: OperatorServices,
+  isGone: () => boolean,
+  parts: Parts,
 ): Promise<LogPage> {
   const { from, to } = spanOf(filter);
   const { account } = filter;
   // The entry for a grant to many accounts does not name the accounts. But their ledgers have its key.
   const grantKeys =
-    account === undefined ? NO_KEYS : await operatorGrantKeys((await factsWhereItIs(account, services)).accountId, services.scripts);
+    account === undefined ? NO_KEYS : ((await parts.read('ledger', () => grantKeysOf(account, services, parts))) ?? NO_KEYS);
   const operators = filter.operator === undefined ? [] : [filter.operator, ...(await operatorsCalled(filter.operator, services))];
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const found: LogEntry[] = [];
@@ -98,6 +114,11 @@ async function operatorsCalled(name: string, { scripts }: OperatorServices): Pro
     ...people.map((person) => ({ name: person.name, by: person.id })),
   ];
   return all.filter((operator) => operator.name.toLowerCase() === name.toLowerCase()).map(({ by }) => by);
+}
+
+async function grantKeysOf(account: string, services: OperatorServices, parts: Parts): Promise<ReadonlySet<string>> {
+  const { accountId } = await factsWhereItIs(account, services, parts);
+  return operatorGrantKeys(accountId, services.scripts, parts);
 }
 
 const NO_KEYS: ReadonlySet<string> = new Set();

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LOG_CSV_HEAD, logCsvLine } from './log-csv.ts';
 import { ShownLogEntry, shownLogEntry } from './log-entry.ts';
 import { logFilterFields, searchLog } from './log-filter.ts';
+import { Parts } from '../redis/unreadable.ts';
 import { operation } from './operation.ts';
 import { AFTER_A_PAGE, limitOf, Limit } from './page-limit.ts';
 import { more, table } from './shown/cells.ts';
@@ -31,8 +32,10 @@ export const listLog = operation({
   example: `curl -s "$base/v1/admin/log?action=accounts&from=2026-11-01T00:00:00Z" -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ entries, nextCursor }) => [table(logEntries, entries), ...more(nextCursor)],
   async prepare({ limit, cursor, ...filter }, services, { isGone }) {
-    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), limitOf(limit), services, isGone);
-    return { reply: { entries: entries.map(shownLogEntry), ...(next === undefined ? {} : { nextCursor: String(next) }) } };
+    const parts = new Parts();
+    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), limitOf(limit), services, isGone ?? (() => false), parts);
+    const { unreadable } = parts;
+    return { reply: { entries: entries.map(shownLogEntry), ...(next === undefined ? {} : { nextCursor: String(next) }), unreadable } };
   },
 });
 
@@ -54,8 +57,10 @@ export const exportLog = operation({
   reply: z.object({ csv: z.string(), entries: z.number().int(), nextCursor: z.string().optional() }),
   example: `curl -s "$base/v1/admin/log/export?operator=key:ab12cd34" -H "authorization: Bearer $COINOP_KEY"`,
   async prepare({ cursor, ...filter }, services, { isGone }) {
-    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), MOST_EXPORTED, services, isGone);
+    const parts = new Parts();
+    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), MOST_EXPORTED, services, isGone ?? (() => false), parts);
     const csv = (cursor === undefined ? LOG_CSV_HEAD : '') + entries.map(logCsvLine).join('');
-    return { reply: { csv, entries: entries.length, ...(next === undefined ? {} : { nextCursor: String(next) }) } };
+    const { unreadable } = parts;
+    return { reply: { csv, entries: entries.length, ...(next === undefined ? {} : { nextCursor: String(next) }), unreadable } };
   },
 });

@@ -7,7 +7,8 @@ import { findPurchase } from '../features/purchases/coins/find-purchase.ts';
 import { keyOfProvider } from '../stores/openid/provider-table.ts';
 import { SIGN_IN_NAMES } from '../stores/stores.ts';
 import { factsOf, isKnown } from './account-facts.ts';
-import { isUnreadable, UNREADABLE } from './unreadable.ts';
+import { isUnreadable, Parts } from '../redis/unreadable.ts';
+import { UNREADABLE } from './unreadable.ts';
 import type { OperatorServices } from './operation.ts';
 import { readRoom } from './room-facts.ts';
 
@@ -56,8 +57,8 @@ export const FoundAccount = z
 export type Found = z.input<typeof FoundAccount>;
 
 /** The accounts that a text names. The text should name only one. `find-account.ts` finds more. */
-export async function accountsNamed(who: string, services: OperatorServices): Promise<Found[]> {
-  return knownOf(await candidatesOf(who, services), services);
+export async function accountsNamed(who: string, services: OperatorServices, parts?: Parts): Promise<Found[]> {
+  return knownOf(await candidatesOf(who, services, parts), services);
 }
 
 /** Those candidates that the service knows, with their facts. */
@@ -99,13 +100,13 @@ const PREFIXED = /^([a-z0-9][a-z0-9_-]{0,31}):(.+)$/;
 const KINDS = ['account', 'install', 'order', 'room'];
 
 /** A prefix decides the kind. So an installId that was chosen to look like another id is not taken for that id. */
-async function candidatesOf(who: string, { scripts, config }: OperatorServices): Promise<Candidate[]> {
+async function candidatesOf(who: string, { scripts, config }: OperatorServices, parts?: Parts): Promise<Candidate[]> {
   const [, name = '', rest = ''] = PREFIXED.exec(who) ?? [];
   const provider = keyOfProvider(name, config);
   if (provider !== undefined) return usersOf(name, provider, rest, scripts);
   const prefix = KINDS.find((kind) => kind === name);
   if (prefix === 'order') return ownersOf(rest, scripts);
-  if (prefix === 'room') return (await seatedIn(rest.toUpperCase(), scripts))?.seats ?? [];
+  if (prefix === 'room') return (await seatedIn(rest.toUpperCase(), scripts, parts))?.seats ?? [];
   const text = prefix === undefined ? who : rest;
   const candidates: Candidate[] = [];
   if (prefix !== 'install' && Account.safeParse(text).success) candidates.push({ foundBy: 'accountId', accountId: text });
@@ -135,8 +136,8 @@ async function ownersOf(order: string, scripts: OperatorServices['scripts']): Pr
 }
 
 /** The game of a room, and the accounts with a seat in it. Undefined: the room does not exist. */
-export async function seatedIn(code: string, scripts: OperatorServices['scripts']) {
-  const found = await readRoom(code, { scripts });
+export async function seatedIn(code: string, scripts: OperatorServices['scripts'], parts = new Parts()) {
+  const found = await readRoom(code, { scripts }, parts);
   if (found === undefined) return undefined;
   const seats = found.seats.map(({ accountId }): Candidate => ({ foundBy: 'room', accountId, via: { room: code } }));
   return { game: found.room.game, seats };

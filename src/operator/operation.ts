@@ -8,6 +8,7 @@ import { CoinKey } from '../features/coins/model.ts';
 import type { EventReader } from '../features/events/event-log.ts';
 import type { Hooks } from '../features/webhooks/hooks.ts';
 import { redisFailure } from '../redis/script-runner.ts';
+import { Parts } from '../redis/unreadable.ts';
 import type { Method } from '../server/http/endpoint.ts';
 import { PERSON_ID } from '../server/identity/people.ts';
 import { mayAct, type Role } from '../server/identity/roles.ts';
@@ -17,8 +18,9 @@ import { shownLogEntry, type ShownLogEntry } from './log-entry.ts';
 import { beginChange, endChange, type Outcome } from './operator-log.ts';
 import { limitsOf, withinLimits, type CountedCoins, type LimitedOperator, type Limits, type LimitServices } from './coin-limits.ts';
 import { provesNoChange } from './proves-no-change.ts';
-import { readRoom } from './room-facts.ts';
+import { readRoom, unreadableRoom } from './room-facts.ts';
 import type { Part } from './shown/cells.ts';
+import { readableReply } from './unreadable.ts';
 
 /**
  * A read or a change by an operator, declared as data. The tool (`terminal/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the
@@ -187,7 +189,7 @@ export async function perform<Reply extends object>(
 ): Promise<Performed<Reply> | Refusal> {
   const judged = await judge<Reply>(declared, input, services, operator);
   if (judged instanceof Refusal) return judged;
-  if ('reply' in judged) return judged.reply;
+  if ('reply' in judged) return readableReply(declared.reply, judged.reply);
   const { change, limits } = judged;
   if (limits.refusal !== undefined) return limits.refusal;
   if (change.question !== undefined) await confirm?.(change.question, limits.sentences);
@@ -198,7 +200,8 @@ export async function perform<Reply extends object>(
     { action: declared.name, by, ...change, what: { ...change.what, approvedBy }, act: work },
     services,
   );
-  return reply instanceof Refusal ? reply : { ...reply, logged };
+  if (reply instanceof Refusal) return reply;
+  return { ...(isChange(declared) ? reply : readableReply(declared.reply, reply)), logged };
 }
 
 /** A change that an operator may make, together with the limits on coins that apply to it now. Or the reply of a read. */
@@ -234,7 +237,9 @@ export function limitedBy({ by, role, approvedBy, key }: Operator): LimitedOpera
   return { by, role, approvedBy, isPerson, isOutside: key === undefined && !isPerson };
 }
 
-export type Performable = Pick<Operation, 'name' | 'role' | 'roleFor' | 'reach'> & { readonly prepare: unknown };
+export type Performable = Pick<Operation, 'name' | 'method' | 'role' | 'roleFor' | 'reach' | 'input' | 'reply'> & {
+  readonly prepare: unknown;
+};
 
 /** If the room does not exist, the operation itself refuses it. */
 async function refuseBeyond(
@@ -246,8 +251,11 @@ async function refuseBeyond(
   if (key?.game === undefined) return undefined;
   const refusal = refuseBeyondGame(key, { ...(reach === undefined ? {} : { reach }) }, input);
   if (refusal !== undefined || reach !== 'room') return refusal;
-  const found = await readRoom(input.code ?? '', { scripts });
-  return found === undefined || found.room.game === key.game ? undefined : refuseOtherGame(key.game, 'code');
+  const parts = new Parts();
+  const found = await parts.read('room', () => readRoom(input.code ?? '', { scripts }, parts));
+  // Nobody knows the game of a room that cannot be read.
+  if (found === undefined) return parts.unreadable.length > 0 ? unreadableRoom() : undefined;
+  return found.room.game === key.game ? undefined : refuseOtherGame(key.game, 'code');
 }
 
 export function refuseRole(role: Role, least: Role): Refusal<'forbidden'> {

@@ -3,6 +3,7 @@ import { boardKeys } from '../features/highscores/model.ts';
 import { folded } from '../features/names/folded.ts';
 import { pairsOf } from '../redis/reply-pairs.ts';
 import { readPart } from '../redis/reads.ts';
+import { Parts } from '../redis/unreadable.ts';
 import type { OperatorServices } from './operation.ts';
 
 /** The number of players that one script reads, in 0.2 ms of Redis and 0.6 ms of this process. */
@@ -35,6 +36,7 @@ export const PLAYERS_CURSOR = /^([a-z0-9][a-z0-9_-]{0,63})@(\d{1,20})$/;
  * accents and look-alike letters do not matter. Names have no index, so a search reads boards in parts.
  * @param cursor '' at first
  * @param isGone nobody waits for the answer any more: the search ends
+ * @param parts notes damaged boards, which are left out
  * @returns `next`: the cursor of the next search; undefined: all boards were read
  */
 export async function playersNamed(
@@ -43,6 +45,7 @@ export async function playersNamed(
   cursor: string,
   { scripts }: OperatorServices,
   isGone: () => boolean = () => false,
+  parts = new Parts(),
 ): Promise<{ readonly players: readonly NamedPlayer[]; readonly next: string | undefined }> {
   const wanted = plain(text);
   if (wanted === '') return { players: [], next: undefined };
@@ -53,10 +56,13 @@ export async function playersNamed(
   const order = games.toSorted();
   let index = from === '' ? 0 : order.findIndex((game) => game >= from);
   let at = order[index] === from ? place : '0';
-  for (let parts = 0; index >= 0 && index < order.length; parts++) {
+  for (let reads = 0; index >= 0 && index < order.length; reads++) {
     const game = order[index]!;
-    if (parts === MOST_PARTS || found.length >= ENOUGH || isGone()) return { players: nearest(found), next: `${game}@${at}` };
-    const { cursor: next, words } = await readPart(scripts, boardKeys.players(game), at, AT_ONCE);
+    if (reads === MOST_PARTS || found.length >= ENOUGH || isGone()) return { players: nearest(found), next: `${game}@${at}` };
+    const part = await parts.read(nameOfPlayers(game), () => readPart(scripts, boardKeys.players(game), at, AT_ONCE));
+    const isHash = part === undefined || part.kind === 'hash' || part.kind === 'none';
+    if (!isHash) parts.note(nameOfPlayers(game));
+    const { cursor: next, words } = part !== undefined && isHash ? part : { cursor: '0', words: [] };
     for (const [playerId, entry] of pairsOf(words)) {
       const player = playerEntry.parse(entry);
       if (player === undefined) continue;
@@ -69,6 +75,8 @@ export async function playersNamed(
   }
   return { players: nearest(found), next: undefined };
 }
+
+export const nameOfPlayers = (game: string): string => `players of ${game}`;
 
 const plain = (name: string): string => folded(name, false).replaceAll('\0', '');
 

@@ -7,10 +7,12 @@ import { findPurchase, checkSoon, stuckPurchases } from '../features/purchases/c
 import { PurchaseId } from '../features/purchases/coins/shown-coin-purchase.ts';
 import { isUnbooked, MOST_MOVES, type PurchaseDocument } from '../features/purchases/coins/model.ts';
 import { movePurchase as moveCoins } from '../features/purchases/coins/move-purchase.ts';
-import { OperatorPurchase, operatorPurchase } from '../features/purchases/coins/operator-purchase.ts';
+import { nameOfPurchase } from '../features/purchases/coins/purchase-record.ts';
+import { OperatorPurchase, operatorPurchase, ShownPurchase } from '../features/purchases/coins/operator-purchase.ts';
 import { moveSubscriptionPurchase } from '../features/purchases/subscription/move-purchase.ts';
 import { UnownedPurchase, unownedPurchases } from '../features/purchases/subscription/operator-purchases.ts';
 import { readPurchase as readSubscription } from '../features/purchases/subscription/purchase-document.ts';
+import { Parts } from '../redis/unreadable.ts';
 import { factsWhereItIs, followed } from './account-facts.ts';
 import { Account } from './named-accounts.ts';
 import { operation, Reason, Ticket, type OperatorServices, type Prepared } from './operation.ts';
@@ -34,7 +36,7 @@ export const showPurchase = operation({
   summary: 'A purchase of coins, found by its id or by the order number of the store.',
   description: 'The token of the purchase is a secret, and is not shown.',
   input: z.object({ purchase: Named }),
-  reply: z.object({ purchase: OperatorPurchase }),
+  reply: z.object({ purchase: ShownPurchase }),
   errors: ['purchase_not_found'],
   example: `curl -s $base/v1/admin/purchases/GPA.3345-1234-5678-90123 -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ purchase }) => [
@@ -43,9 +45,11 @@ export const showPurchase = operation({
     table(life, lifeOf(purchase)),
   ],
   async prepare({ purchase }, { scripts }) {
-    const found = await findPurchase(purchase, scripts);
-    if (found === undefined) return refuse('purchase_not_found');
-    return { reply: { purchase: operatorPurchase(found.purchaseId, found.document) } };
+    const parts = new Parts();
+    const found = await findPurchase(purchase, scripts, parts);
+    if (found === undefined && parts.unreadable.length === 0) return refuse('purchase_not_found');
+    const shown = found && (await parts.read(nameOfPurchase(found.purchaseId), () => operatorPurchase(found.purchaseId, found.document)));
+    return { reply: { purchase: shown ?? { purchaseId: found?.purchaseId ?? purchase }, unreadable: parts.unreadable } };
   },
 });
 
@@ -71,12 +75,16 @@ export const listStuckPurchases = operation({
   example: `curl -s $base/v1/admin/purchases -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ purchases, subscriptions }) => [table(stuckShown, purchases), table(unownedSubscriptions, subscriptions)],
   async prepare(_, { scripts }) {
-    const [stuck, subscriptions] = await Promise.all([stuckPurchases(scripts), unownedPurchases(scripts)]);
+    const parts = new Parts();
+    const [stuck = [], subscriptions = []] = await Promise.all([
+      parts.read('queue of purchases of coins', () => stuckPurchases(scripts, parts)),
+      parts.read('queue of subscriptions without an owner', () => unownedPurchases(scripts, parts)),
+    ]);
     const purchases = stuck.map(({ purchaseId, document, dueAt }) => ({
       ...operatorPurchase(purchaseId, document),
       nextLookAt: isoTime(dueAt)!,
     }));
-    return { reply: { purchases, subscriptions } };
+    return { reply: { purchases, subscriptions, unreadable: parts.unreadable } };
   },
 });
 

@@ -9,7 +9,7 @@ local answer = {'room', string.format('%d', redis.call('ZCARD', leases)), redis.
 local ids = seated_ids(found.players)
 local accounts, aways, privates = seat_fields(room, ids, ':account'), seat_fields(room, ids, ':away'), seat_fields(room, ids, ':private')
 for place, id in ipairs(ids) do
-  for _, word in ipairs({id, accounts[place], aways[place] or '', privates[place] or ''}) do answer[#answer + 1] = word end
+  for _, word in ipairs({id, accounts[place] or '', aways[place] or '', privates[place] or ''}) do answer[#answer + 1] = word end
 end
 answer[#answer + 1] = ''
 return public_fields(room, answer)

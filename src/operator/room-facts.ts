@@ -1,13 +1,24 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/merge-rules.ts';
 import { AccountId } from '../accounts/ids.ts';
-import { refuse } from '../errors.ts';
-import { isRoomCode, roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
+import { refuse, type Refusal } from '../errors.ts';
+import { isRoomCode, Room, roomKeys, roomLibrary, type Player } from '../features/rooms/model.ts';
 import { ALL_GAMES, entryOf, writtenKeys } from '../features/rooms/list/list-model.ts';
-import { fieldsOf, privatePart, roomJson, type RoomFields } from '../features/rooms/record.ts';
+import {
+  fieldsOf,
+  isMember,
+  memberText,
+  playerJson,
+  privatePart,
+  roomFields,
+  roomJson,
+  seatedIn,
+  type RoomFields,
+} from '../features/rooms/record.ts';
+import { isUnreadable, Parts } from '../redis/unreadable.ts';
+import { UNREADABLE } from './unreadable.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
-import { isUnreadable, UNREADABLE } from './unreadable.ts';
 
 const readRoomScript = defineScript({
   file: new URL('read-room-keys.lua', import.meta.url),
@@ -33,6 +44,11 @@ const readListedScript = defineScript({
   readOnly: true,
 });
 
+/** A room as operators see it. If its data is damaged, any member but the code may be missing. */
+export const ShownRoom = Room.partial()
+  .required({ code: true })
+  .meta({ id: 'ShownRoom', description: 'As `Room`. A member whose data is damaged is left out.' });
+
 export const RoomSeat = z.object({
   playerId: z.string(),
   accountId: AccountId.meta({
@@ -51,31 +67,80 @@ export const ListedRoom = z
 
 const WORDS_A_SEAT = 4;
 
-/** A room with the accounts in its seats. Undefined if it does not exist. @throws Refusal `room_not_found` if its data cannot be read */
-export async function readRoom(code: string, { scripts }: { readonly scripts: ScriptRunner }) {
+interface RoomServices {
+  readonly scripts: ScriptRunner;
+}
+
+/** A room with the accounts in its seats. */
+export interface FoundRoom<OfRoom> {
+  readonly room: OfRoom;
+  readonly seats: z.output<typeof RoomSeat>[];
+  readonly connections: number;
+  readonly messages: number;
+  readonly listed?: z.output<typeof ListedRoom>;
+}
+
+/**
+ * A room with the accounts in its seats. Undefined if it does not exist.
+ * @param parts notes damaged parts, which are left out. If left out, a damaged room counts as none
+ * @throws Refusal `room_not_found` if its data cannot be read, without `parts`
+ */
+export async function readRoom(code: string, services: RoomServices): Promise<FoundRoom<z.output<typeof Room>> | undefined>;
+export async function readRoom(
+  code: string,
+  services: RoomServices,
+  parts: Parts,
+): Promise<FoundRoom<z.output<typeof ShownRoom>> | undefined>;
+export async function readRoom(
+  code: string,
+  { scripts }: RoomServices,
+  parts?: Parts,
+): Promise<FoundRoom<z.output<typeof ShownRoom>> | undefined> {
   if (!isRoomCode(code)) return undefined;
   const keys = { room: roomKeys.room(code), leases: roomKeys.leases(code) };
-  const [word, connections, messages, ...words] = await scripts.run(readRoomScript, keys, {}).catch(refuseUnreadable);
+  const found = scripts.run(readRoomScript, keys, {});
+  const [word, connections, messages, ...words] = await (parts === undefined ? found.catch(refuseUnreadable) : found);
   if (word === 'room_not_found') return undefined;
   const end = seatsEnd(words);
-  const seats = Array.from({ length: end / WORDS_A_SEAT }, (_, place) => {
+  const taken = Array.from({ length: end / WORDS_A_SEAT }, (_, place) => {
     const [playerId, accountId, away, own] = words.slice(place * WORDS_A_SEAT) as [string, string, string, string];
-    return { playerId, accountId, awaySince: isoTime(away), private: parsed(privatePart.parse(own)?.text) };
+    return { playerId, accountId, awaySince: isoTime(away), own: privatePart.parse(own)?.text };
   });
   const fields = fieldsOf(words.slice(end + 1));
-  const listed = await listedOf(fields, { scripts });
-  return {
-    room: roomOf(words.slice(end + 1)),
-    seats,
-    connections: Number(connections),
-    messages: Number(messages),
-    ...(listed === undefined ? {} : { listed }),
-  };
+  const readPart = <Found>(name: string, read: () => Found | Promise<Found>) => (parts === undefined ? read() : parts.read(name, read));
+  const listed = await readPart('entry in the list of rooms', () => listedOf(fields, { scripts }));
+  const seats = await Promise.all(
+    taken.map(async ({ own, ...seat }) => ({ ...seat, private: await readPart(`private part of ${seat.playerId}`, () => parsed(own)) })),
+  );
+  const room = parts === undefined ? roomOf(words.slice(end + 1)) : await readableRoom(code, fields, parts);
+  return { room, seats, connections: Number(connections), messages: Number(messages), ...(listed === undefined ? {} : { listed }) };
+}
+
+export function unreadableRoom(cause?: unknown): Refusal<'room_not_found'> {
+  return refuse('room_not_found', { message: `This room cannot be shown. ${UNREADABLE}` }, cause);
 }
 
 /** A key of another type, or a room without a field that every room has. Another program has written it. */
 function refuseUnreadable(error: unknown): never {
-  throw isUnreadable(error) ? refuse('room_not_found', { message: `This room cannot be shown. ${UNREADABLE}` }, error) : error;
+  throw isUnreadable(error) ? unreadableRoom(error) : error;
+}
+
+/** The room, without the members that are damaged. */
+async function readableRoom(code: string, fields: RoomFields, parts: Parts): Promise<z.output<typeof ShownRoom>> {
+  const whole = await new Parts().read('room', () => JSON.parse(roomJson(fields)) as z.output<typeof Room>);
+  if (whole !== undefined) return whole;
+  const members: [string, unknown][] = [];
+  for (const name of roomFields.filter(isMember)) {
+    const text = memberText(name, fields.get(name));
+    if (text !== undefined) members.push([name, await parts.read(name, () => JSON.parse(text) as unknown)]);
+  }
+  const ids = seatedIn(fields.get('players') ?? '');
+  const players = await parts.readEach(
+    ids,
+    (id) => `player ${id}`,
+    (id) => JSON.parse(playerJson(id, fields.get(id), fields.get(`${id}.data`), fields.get('hostId'))) as z.output<typeof Player>,
+  );
+  return { ...Object.fromEntries(members), code, players };
 }
 
 /** The room's entry in lists of rooms. Undefined: it has none. */
@@ -92,7 +157,9 @@ export function roomOf(words: readonly string[]): z.output<typeof Room> {
 
 /** The index of the empty word that marks the end of the seats. */
 function seatsEnd(words: readonly string[]): number {
-  for (let place = 0; ; place += WORDS_A_SEAT) if (words[place] === '') return place;
+  let place = 0;
+  while (place < words.length && words[place] !== '') place += WORDS_A_SEAT;
+  return place;
 }
 
 function parsed(text: string | undefined): unknown {

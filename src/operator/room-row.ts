@@ -4,7 +4,8 @@ import { PlayerCount, Room, roomKeys, roomLibrary } from '../features/rooms/mode
 import type { IndexedRoom } from '../features/rooms/room-index.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
-import { isUnreadable, UNREADABLE } from './unreadable.ts';
+import { isUnreadable } from '../redis/unreadable.ts';
+import { UNREADABLE } from './unreadable.ts';
 
 const readRow = defineScript({
   file: new URL('read-room-row.lua', import.meta.url),

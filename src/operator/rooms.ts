@@ -3,7 +3,8 @@ import { invalid, refuse, Refusal } from '../errors.ts';
 import { Room, RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { operation, Reason, type OperatorServices } from './operation.ts';
-import { ListedRoom, readRoom, roomOf, RoomSeat } from './room-facts.ts';
+import { Parts } from '../redis/unreadable.ts';
+import { ListedRoom, readRoom, roomOf, RoomSeat, ShownRoom } from './room-facts.ts';
 import { changesOf } from './subject-change.ts';
 import { table } from './shown/cells.ts';
 import { roomFacts, sittings, whoIsThere } from './shown/shown-rooms.ts';
@@ -38,12 +39,13 @@ export const showRoom = operation({
     reason: Reason.optional().meta({ description: 'With `private=true`: why, for other operators. Needed.' }),
   }),
   reply: z.object({
-    room: Room,
+    room: ShownRoom,
     seats: z.array(RoomSeat),
-    connections: z.number().int(),
+    connections: z.number().int().optional(),
     messages: z
       .int()
       .min(0)
+      .optional()
       .meta({
         description:
           'Messages of players and servers since the room was created. From `messages` and `seq` of two answers follows how many acts a second ' +
@@ -62,8 +64,10 @@ export const showRoom = operation({
   ],
   async prepare({ code, private: isPrivate, reason }, services) {
     if (isPrivate === 'true' && reason === undefined) return invalid('reason', 'Is needed to see what single players see');
-    const found = await findRoom(code, services);
-    if (found instanceof Refusal) return found;
+    const parts = new Parts();
+    const known = await parts.read(`room ${code}`, async () => (await readRoom(code, services, parts)) ?? refuse('room_not_found'));
+    if (known instanceof Refusal) return known;
+    const found = { ...(known ?? { room: { code }, seats: [] }), unreadable: parts.unreadable };
     const { seats, ...others } = found;
     if (isPrivate !== 'true') return { reply: { ...others, seats: seats.map(({ private: _, ...seat }) => seat) } };
     return { what: { room: code, private: 'shown' }, why: reason!, act: async () => found };

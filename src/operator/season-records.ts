@@ -3,6 +3,7 @@ import { isoTime } from '../accounts/merge-rules.ts';
 import { seasonPrize } from '../features/catalogue/model.ts';
 import { boardKeys, seasonKeys, seasonLibrary } from '../features/highscores/model.ts';
 import { defineScript } from '../redis/script.ts';
+import type { Parts } from '../redis/unreadable.ts';
 import type { OperatorServices } from './operation.ts';
 
 const readScript = defineScript({
@@ -54,7 +55,8 @@ type SeasonFacts = z.input<typeof SeasonRecord>;
 /** How many words an answer of `read-seasons.lua` has for each season. */
 const FIGURES = 12;
 
-export async function readSeasons(game: string, { scripts }: OperatorServices): Promise<SeasonFacts[]> {
+/** @param parts notes damaged seasons, which are left out. If left out, damaged data is an error */
+export async function readSeasons(game: string, { scripts }: OperatorServices, parts?: Parts): Promise<SeasonFacts[]> {
   const keys = { scores: boardKeys.scores(game), seasons: seasonKeys.seasons(game) };
   const [, ...words] = await scripts.run(readScript, keys, {});
   const seasons: SeasonFacts[] = [];
@@ -63,12 +65,18 @@ export async function readSeasons(game: string, { scripts }: OperatorServices): 
       start,
       start + FIGURES,
     );
+    // A season without its record is damaged, too.
+    if (!/^\d+$/.test(endsAt ?? '')) {
+      if (parts === undefined) throw new Error(`The season ${season} of ${game} is damaged.`);
+      parts.note(`season ${season} of ${game}`);
+      continue;
+    }
     seasons.push({
       season,
       state: state === 'paying' || state === 'paid' ? state : 'open',
       order: order === 'asc' ? 'asc' : 'desc',
-      endsAt: new Date(Number(endsAt)).toISOString(),
-      paysAt: new Date(Number(endsAt) + Number(payAfterMs)).toISOString(),
+      endsAt: isoTime(endsAt)!,
+      paysAt: isoTime(Number(endsAt) + Number(payAfterMs))!,
       closedAt: isoTime(closedAt),
       keep: Number(keep),
       prizes: prizes.split(' ').flatMap((prize) => seasonPrize.parse(prize) ?? []),

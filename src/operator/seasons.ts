@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { GameId } from '../features/catalogue/model.ts';
+import { Parts } from '../redis/unreadable.ts';
 import { operation } from './operation.ts';
 import { readSeasons, SeasonRecord } from './season-records.ts';
 import { seasonsOf } from './shown/shown-boards.ts';
@@ -19,6 +20,8 @@ export const listSeasons = operation({
   example: `curl -s $base/v1/admin/boards/pebble-drop/seasons -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ game, seasons }) => [table(seasonsOf(game), seasons)],
   async prepare({ game }, services) {
-    return { reply: { game, seasons: await readSeasons(game, services) } };
+    const parts = new Parts();
+    const seasons = (await parts.read(`seasons of ${game}`, () => readSeasons(game, services, parts))) ?? [];
+    return { reply: { game, seasons, unreadable: parts.unreadable } };
   },
 });

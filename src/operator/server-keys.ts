@@ -9,6 +9,7 @@ import { scopes, type Scope } from '../server/identity/server-keys.ts';
 import { ShownKey, shownKey } from './listed-key.ts';
 import { searchLog } from './log-filter.ts';
 import { isChange, operation, Reason, type Operation, type OperatorServices } from './operation.ts';
+import { Parts } from '../redis/unreadable.ts';
 import { minute, table } from './shown/cells.ts';
 import { serverKeys } from './shown/shown-keys.ts';
 
@@ -280,7 +281,7 @@ const MOST_MADE = 100;
 
 /** The valid keys that the operator with this key has made or rotated. A thief of the key may hold them too. */
 async function madeBy(id: string, keys: readonly ListedKey[], services: OperatorServices): Promise<ListedKey[]> {
-  const { entries } = await searchLog({ operator: `key:${id}`, action: 'keys' }, 0, MOST_MADE, services);
+  const { entries } = await searchLog({ operator: `key:${id}`, action: 'keys' }, 0, MOST_MADE, services, () => false, new Parts());
   const ids = new Set(entries.map(({ outcome }) => outcome?.['id']));
   return keys.filter((key) => key.state === 'valid' && key.id !== id && ids.has(key.id));
 }

@@ -14,6 +14,7 @@ import { endText, followed, type FoundAccount } from './account-facts.ts';
 import { accountReplyOf, Answering, type AccountReply } from './account-reply.ts';
 import { Account } from './named-accounts.ts';
 import { operation, type OperatorServices } from './operation.ts';
+import { Parts } from '../redis/unreadable.ts';
 import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';
 import { spanFields, spanOf } from './span.ts';
 import { more, table } from './shown/cells.ts';
@@ -60,14 +61,18 @@ export const showHistory = operation({
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/history -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ accountId, movedFrom, entries, nextCursor }) => [headOf(accountId, movedFrom), table(ledger, entries), ...more(nextCursor)],
   async prepare({ accountId, limit, cursor = '', type, key, coins, origin, ...times }, services) {
-    const account = await followed(accountId, services);
+    const parts = new Parts();
+    const account = await followed(accountId, services, parts);
     if (account instanceof Refusal) return account;
     const { from, to } = spanOf(times);
     const isSearch = [type, key, coins, origin, from, to].some((value) => value !== undefined);
-    const page = isSearch
-      ? await searchLedger(account.accountId, { type, key, coins, origin, from, to }, cursor, limitOf(limit), services.scripts)
-      : await operatorHistory(account.accountId, cursor, limitOf(limit), services.scripts);
-    return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...page } };
+    const page = await parts.read('ledger', () =>
+      isSearch
+        ? searchLedger(account.accountId, { type, key, coins, origin, from, to }, cursor, limitOf(limit), services.scripts, parts)
+        : operatorHistory(account.accountId, cursor, limitOf(limit), services.scripts, parts),
+    );
+    const { unreadable } = parts;
+    return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, entries: [], ...page, unreadable } };
   },
 });
 
@@ -79,29 +84,34 @@ export const explain = operation({
   role: 'viewer',
   summary: "The reason for an account's entitlement, in sentences.",
   input: z.object({ accountId: Account }),
-  reply: z.object({ ...Answering, entitlement: Entitlement, because: z.array(z.string()) }),
+  reply: z.object({ ...Answering, entitlement: Entitlement.optional(), because: z.array(z.string()) }),
   errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/explain -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ accountId, movedFrom, because }) => [headOf(accountId, movedFrom), ...because],
   async prepare({ accountId }, services) {
-    const account = await followed(accountId, services);
+    const parts = new Parts();
+    const account = await followed(accountId, services, parts);
     if (account instanceof Refusal) return account;
-    return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...(await explained(account, services)) } };
+    const explanation = await explained(account, services, parts);
+    return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...explanation, unreadable: parts.unreadable } };
   },
 });
 
-async function explained({ accountId, fields, standing }: FoundAccount, services: OperatorServices) {
+async function explained({ accountId, fields, standing }: FoundAccount, services: OperatorServices, parts: Parts) {
   const { config, now, scripts } = services;
   const { TRIAL_DAYS, SUBSCRIPTION_REPORTS } = config;
   const rules = { now: now(), trialDays: TRIAL_DAYS, reports: SUBSCRIPTION_REPORTS };
-  const { entitlement, because } = explainEntitlement(entitlementFactsOf(valuesOf(fields, entitlementFields), 'accept'), rules);
-  const { balance } = await ledgerEnds(accountId, scripts);
+  const { entitlement, because = [] } =
+    (await parts.read('entitlement', () => explainEntitlement(entitlementFactsOf(valuesOf(fields, entitlementFields), 'accept'), rules))) ??
+    {};
+  const { balance = 0 } = (await parts.read('ledger', () => ledgerEnds(accountId, scripts))) ?? {};
+  const tests = await parts.read('test purchases', () => sentencesOfTests({ accountId, fields, standing }, services));
   const ban = banAt(standing, now());
   return {
     entitlement,
     because: [
       ...because,
-      ...(await sentencesOfTests({ accountId, fields, standing }, services)),
+      ...(tests ?? []),
       ...(balance < 0 ? [sentenceOfDebt(-balance)] : []),
       ...(ban === undefined ? [] : [sentenceOfBan(ban)]),
     ],
@@ -153,13 +163,19 @@ export function showWith<const Held extends readonly Holding[]>(held: Held) {
     errors: ['account_not_found', 'account_deleted'],
     example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR -H "authorization: Bearer $COINOP_KEY"`,
     async prepare({ accountId: asked, at }, services) {
-      const account = await followed(asked, services);
+      const parts = new Parts();
+      const account = await followed(asked, services, parts);
       if (account instanceof Refusal) return account;
       const { accountId, movedFrom, standing } = account;
       const owners: [string, ...string[]] = [accountId, ...standing.guests.map(({ id }) => id)];
       const seen = { ...account, owners, at: at === undefined ? undefined : Date.parse(at) };
-      const shown = await Promise.all(held.map((holding) => holding.shown?.show(seen, services)));
-      return { reply: Object.assign({ accountId, movedFrom }, ...shown) as z.input<AccountReply<Held[number]>> };
+      const shown = await parts.readEach(
+        held,
+        ({ name }) => name,
+        (holding) => holding.shown?.show(seen, services, parts),
+      );
+      const { unreadable } = parts;
+      return { reply: Object.assign({ accountId, movedFrom, unreadable }, ...shown) as z.input<AccountReply<Held[number]>> };
     },
   });
 }

@@ -5,6 +5,7 @@ import { followed } from './account-facts.ts';
 import { Answering } from './account-reply.ts';
 import { Account } from './named-accounts.ts';
 import { Time } from './log-filter.ts';
+import { Parts } from '../redis/unreadable.ts';
 import { operation } from './operation.ts';
 import { Limit, limitOf } from './page-limit.ts';
 import { more, some } from './shown/cells.ts';
@@ -50,12 +51,14 @@ export const showEvents = operation({
   async prepare({ accountId: asked, before, limit, cursor }, services) {
     const { events: log } = services;
     if (log === undefined) return refuse('event_not_found', { message: 'There is no log of events: EVENTS is off.' });
-    const account = await followed(asked, services);
+    const parts = new Parts();
+    const account = await followed(asked, services, parts);
     if (account instanceof Refusal) return account;
     const { accountId, movedFrom, standing } = account;
     const owners = [accountId, ...standing.guests.map(({ id }) => id)];
     const from = cursor === undefined ? before && (await log.positionAfter(Date.parse(before))) : Number.parseInt(cursor, 36);
-    const { events, looked, since, next } = await log.readBack(owners, limitOf(limit), from || undefined);
+    const page = await parts.read('events', () => log.readBack(owners, limitOf(limit), from || undefined));
+    const { events, looked, since, next } = page ?? { events: [], looked: 0, since: undefined, next: 0 };
     const time = cursor === undefined && before !== undefined ? Date.parse(before) : Infinity;
     // The account's first event has the number 1, so no older event exists.
     const isWhole = next === 0 || (owners.length === 1 && events.at(-1)?.number === 1);
@@ -67,6 +70,7 @@ export const showEvents = operation({
         looked,
         since,
         nextCursor: isWhole ? undefined : next.toString(36),
+        unreadable: parts.unreadable,
       },
     };
   },

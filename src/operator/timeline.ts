@@ -6,6 +6,8 @@ import { Answering, type ShownAccount } from './account-reply.ts';
 import { searchLog } from './log-filter.ts';
 import { Account } from './named-accounts.ts';
 import { operation, type Operator, type OperatorServices } from './operation.ts';
+import { Parts } from '../redis/unreadable.ts';
+import { readableReply } from './unreadable.ts';
 import { Limit, limitOf } from './page-limit.ts';
 import { show } from './show-account.ts';
 import { isIn, spanFields, spanOf, type Span } from './span.ts';
@@ -69,7 +71,8 @@ export const showTimeline = operation({
     ...(nextTo === undefined ? [] : [`There may be more: --to ${nextTo}`]),
   ],
   async prepare({ accountId: asked, kind, limit: most, ...times }, services, operator) {
-    const account = await followed(asked, services);
+    const parts = new Parts();
+    const account = await followed(asked, services, parts);
     if (account instanceof Refusal) return account;
     const { accountId, movedFrom, standing } = account;
     const [span, limit] = [spanOf(times), limitOf(most)];
@@ -77,11 +80,11 @@ export const showTimeline = operation({
     // The sources are read one after the other. Together they would be one batch, and Redis would serve nobody else for 20 ms.
     const owners = [accountId, ...standing.guests.map(({ id }) => id)];
     const sources = [
-      wants('coins') ? await coinsOf(accountId, span, limit, services) : NOTHING,
-      wants('operator') ? await actsOf(accountId, times, limit, services, operator) : NOTHING,
-      wants('event') ? await eventsOf(owners, span, services) : NOTHING,
-      kind === undefined || !['coins', 'operator', 'event'].includes(kind) ? await factsOf(asked, services, operator) : NOTHING,
-    ];
+      wants('coins') ? await parts.read('ledger', () => coinsOf(accountId, span, limit, services, parts)) : NOTHING,
+      wants('operator') ? await actsOf(accountId, times, limit, services, operator, parts) : NOTHING,
+      wants('event') ? await parts.read('events', () => eventsOf(owners, span, services)) : NOTHING,
+      kind === undefined || !['coins', 'operator', 'event'].includes(kind) ? await factsOf(asked, services, operator, parts) : NOTHING,
+    ].filter((source) => source !== undefined);
     // Back to this time every source has given all its moments.
     const whole = sources.reduce((latest, { missingBefore = '' }) => (missingBefore > latest ? missingBefore : latest), '');
     const all = sources
@@ -94,14 +97,14 @@ export const showTimeline = operation({
     const next = moments.length < all.length ? last : whole === '' ? undefined : whole;
     // The log of events may have moments that are newer than the end of the span. The next page begins earlier in any case.
     const nextTo = next === undefined ? undefined : new Date(Math.min(Date.parse(next), (span.to ?? Infinity) - 1)).toISOString();
-    return { reply: { accountId, movedFrom, moments, ...(nextTo === undefined ? {} : { nextTo }) } };
+    return { reply: { accountId, movedFrom, moments, ...(nextTo === undefined ? {} : { nextTo }), unreadable: parts.unreadable } };
   },
 });
 
 const NOTHING: Source = { moments: [] };
 
-async function coinsOf(accountId: string, { from, to }: Span, limit: number, { scripts }: OperatorServices): Promise<Source> {
-  const { entries, nextCursor } = await searchLedger(accountId, { from, to }, '', limit, scripts);
+async function coinsOf(accountId: string, { from, to }: Span, limit: number, { scripts }: OperatorServices, parts: Parts): Promise<Source> {
+  const { entries, nextCursor } = await searchLedger(accountId, { from, to }, '', limit, scripts, parts);
   return {
     moments: entries.map(({ at, type, key, coins, balanceAfterCoins, by, reason }) => ({
       ...{ at, kind: 'coins' as const, coins, balanceAfterCoins, by },
@@ -117,8 +120,9 @@ async function actsOf(
   limit: number,
   services: OperatorServices,
   { isGone }: Operator,
+  parts: Parts,
 ): Promise<Source> {
-  const { entries, next } = await searchLog({ account, ...times }, 0, limit, services, isGone);
+  const { entries, next } = await searchLog({ account, ...times }, 0, limit, services, isGone ?? (() => false), parts);
   const moments = entries.map(({ at, by, action, what, why, outcome }): Moment => {
     const { account: _, ...others } = what;
     const details = detailsOf(others);
@@ -149,10 +153,11 @@ async function eventsOf(owners: readonly string[], { from, to }: Span, { events:
 }
 
 /** The data that the account has now, by their times. */
-async function factsOf(accountId: string, services: OperatorServices, operator: Operator): Promise<Source> {
+async function factsOf(accountId: string, services: OperatorServices, operator: Operator, parts: Parts): Promise<Source> {
   const prepared = await show.prepare({ accountId } as never, services, operator);
   if (prepared instanceof Refusal || !('reply' in prepared)) return NOTHING;
-  const of = prepared.reply as unknown as ShownAccount;
+  const of: ShownAccount & { readonly unreadable?: readonly string[] } = readableReply(show.reply, prepared.reply) as never;
+  for (const name of of.unreadable ?? []) parts.note(name);
   const moments: Moment[] = [];
   const add = (at: string | undefined, kind: Moment['kind'], text: string, more: Partial<Moment> = {}): void => {
     if (at !== undefined) moments.push({ at, kind, text, ...more });
@@ -161,26 +166,26 @@ async function factsOf(accountId: string, services: OperatorServices, operator: 
   add(of.firstRunAt, 'account', 'first run');
   add(of.installVerifiedAt, 'account', 'install proven');
   add(of.ban?.since, 'account', `banned${of.ban?.until === undefined ? '' : ` until ${of.ban.until}`}: ${of.ban?.reason ?? ''}`);
-  for (const { at, by, reason, text } of of.notes) add(at, 'note', `${text} (${reason})`, { by });
-  for (const { provider, id, lastUsedAt } of of.signIns) add(lastUsedAt, 'session', `last sign-in with ${provider} ${id}`);
-  for (const { createdAt, lastSeenAt, kind, id, userAgent = '' } of of.sessions.listed) {
+  for (const { at, by, reason, text } of of.notes ?? []) add(at, 'note', `${text} (${reason})`, { by });
+  for (const { provider, id, lastUsedAt } of of.signIns ?? []) add(lastUsedAt, 'session', `last sign-in with ${provider} ${id}`);
+  for (const { createdAt, lastSeenAt, kind, id, userAgent = '' } of of.sessions?.listed ?? []) {
     add(createdAt, 'session', `session ${id} by ${kind} begins ${userAgent}`.trim());
     add(lastSeenAt, 'session', `session ${id} last seen`);
   }
-  add(of.trial.startedAt, 'access', 'trial begins');
-  add(of.trial.expiresAt, 'access', 'trial ends');
+  add(of.trial?.startedAt, 'access', 'trial begins');
+  add(of.trial?.expiresAt, 'access', 'trial ends');
   add(of.gift?.until, 'access', 'given access ends', { by: of.gift?.by });
-  for (const { at, grantedAt, refundedAt, productId, purchaseId, coins, takenCoins } of of.coinPurchases) {
+  for (const { at, grantedAt, refundedAt, productId, purchaseId, coins, takenCoins } of of.coinPurchases ?? []) {
     add(at, 'purchase', `bought ${productId} ${purchaseId}`);
     add(grantedAt, 'purchase', `booked ${productId} ${purchaseId}: ${coins} coins`);
     add(refundedAt, 'purchase', `last refund of ${productId} ${purchaseId}: ${takenCoins ?? 0} coins taken back`);
   }
-  for (const { expiresAt, productId, state } of of.purchases)
+  for (const { expiresAt, productId, state } of of.purchases ?? [])
     add(expiresAt, 'access', `subscription ${productId ?? ''} (${state}) until then`);
-  for (const { joinedAt, code, game } of of.rooms)
+  for (const { joinedAt, code, game } of of.rooms ?? [])
     add(joinedAt, 'game', `joined the room ${code}${game === undefined ? '' : ` of ${game}`}`);
-  for (const { at, game, score } of of.boards.scores) add(at, 'game', `best score on ${game}: ${score}`);
-  for (const { updatedAt, game, name } of of.saves) add(updatedAt, 'game', `save ${game}/${name}`);
+  for (const { at, game, score } of of.boards?.scores ?? []) add(at, 'game', `best score on ${game}: ${score}`);
+  for (const { updatedAt, game, name } of of.saves ?? []) add(updatedAt, 'game', `save ${game}/${name}`);
   return { moments };
 }
 

@@ -4,6 +4,7 @@ import { AheadOfLog } from '../features/events/event-log.ts';
 import { MOST_URL_LENGTH } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
 import { HOOK_ID, typesOf, type HookRecord } from '../features/webhooks/model.ts';
+import type { Parts } from '../redis/unreadable.ts';
 import type { OperatorServices } from './operation.ts';
 
 export const HookId = z.string().regex(HOOK_ID, 'Must be the id of a webhook: 8 small letters and digits').meta({ example: 'k3v9x0ab' });
@@ -105,11 +106,15 @@ export function recordOf(id: string, { url, types, createdAt, disabled, secrets 
 }
 
 /** Adds the figures that operators need first: how far the webhook is behind, and the last failure. */
-export async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorServices): Promise<z.input<typeof Webhook>> {
+export async function shownWhole(
+  hook: ListedHook,
+  { hooks, events, now }: OperatorServices,
+  parts: Parts,
+): Promise<z.input<typeof Webhook>> {
   const { cursor } = hook;
   const [{ delivered, failed }, page] = await Promise.all([
-    hooks.lastOf(hook.id),
-    cursor === undefined ? undefined : events?.read(cursor, 1, typesOf(hook)).catch(nothingAhead),
+    hooks.lastOf(hook.id, parts),
+    cursor === undefined ? undefined : parts.read('events', async () => events?.read(cursor, 1, typesOf(hook)).catch(nothingAhead)),
   ]);
   const [oldest] = page?.events ?? [];
   const lagSeconds = oldest === undefined ? 0 : Math.max(0, Math.round((now() - Date.parse(oldest.at)) / 1000));

@@ -6,6 +6,7 @@ import { findEvent } from '../features/webhooks/find-event.ts';
 import { placeOf } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
 import { ALL_FAILED, KEPT_ATTEMPTS, MOST_HOOKS } from '../features/webhooks/model.ts';
+import { Parts } from '../redis/unreadable.ts';
 import { limitParameter } from '../server/http/endpoint.ts';
 import { operation, type OperatorServices } from './operation.ts';
 import { changesOf, OptionalReason } from './subject-change.ts';
@@ -34,7 +35,7 @@ const secretParts = (secret: string): string[] => ['Secret, shown once:', `    $
 
 const partsOf = (hook: z.output<typeof Webhook>): Part[] => [`Webhook ${hook.id}`, { title: '', facts: webhookFacts(hook) }];
 
-const find = async (id: string, { hooks }: OperatorServices) => (await hooks.find(id)) ?? refuse('webhook_not_found');
+const find = async (id: string, { hooks }: OperatorServices, parts?: Parts) => (await hooks.find(id, parts)) ?? refuse('webhook_not_found');
 
 /** Declares a change of a webhook. */
 const hookChange = changesOf({
@@ -60,8 +61,14 @@ export const listWebhooks = operation({
   example: `curl -s $base/v1/admin/webhooks -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ webhooks }) => [table(shownWebhooks, webhooks)],
   async prepare(_, services) {
-    const hooks = await services.hooks.list();
-    return { reply: { webhooks: await Promise.all(hooks.map((hook) => shownWhole(hook, services))) } };
+    const parts = new Parts();
+    const hooks = (await parts.read('webhooks', () => services.hooks.list(parts))) ?? [];
+    const webhooks = await parts.readEach(
+      hooks,
+      ({ id }) => `webhook ${id}`,
+      (hook) => shownWhole(hook, services, parts),
+    );
+    return { reply: { webhooks, unreadable: parts.unreadable } };
   },
 });
 
@@ -73,13 +80,19 @@ export const showWebhook = operation({
   role: 'viewer',
   summary: 'A webhook. Its secret is never shown again.',
   input: z.object({ id: HookId }),
-  reply: z.object({ webhook: Webhook }),
+  reply: z.object({ webhook: Webhook.optional().meta({ description: 'Left out if its data is damaged.' }) }),
   errors: ['webhook_not_found'],
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab -H "authorization: Bearer $COINOP_KEY"`,
-  shown: ({ webhook }) => partsOf(webhook),
+  shown: ({ webhook }) => (webhook === undefined ? [] : partsOf(webhook)),
   async prepare({ id }, services) {
-    const hook = await find(id, services);
-    return hook instanceof Refusal ? hook : { reply: { webhook: await shownWhole(hook, services) } };
+    const parts = new Parts();
+    const hook = await parts.read(`webhook ${id}`, () => find(id, services, parts));
+    if (hook instanceof Refusal && parts.unreadable.length === 0) return hook;
+    const webhook =
+      hook === undefined || hook instanceof Refusal
+        ? undefined
+        : await parts.read(`webhook ${id}`, () => shownWhole(hook, services, parts));
+    return { reply: { webhook, unreadable: parts.unreadable } };
   },
 });
 
@@ -100,12 +113,14 @@ export const listDeliveries = operation({
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab/deliveries -H "authorization: Bearer $COINOP_KEY"`,
   shown: ({ deliveries }) => [table(shownDeliveries, deliveries)],
   async prepare({ id, limit }, services) {
-    const hook = await find(id, services);
-    if (hook instanceof Refusal) return hook;
-    const attempts = await services.hooks.attempts(id, Number(limit ?? KEPT_ATTEMPTS));
+    const parts = new Parts();
+    const hook = await parts.read(`webhook ${id}`, () => find(id, services, parts));
+    if (hook instanceof Refusal && parts.unreadable.length === 0) return hook;
+    const attempts = await services.hooks.attempts(id, Number(limit ?? KEPT_ATTEMPTS), parts);
     return {
       reply: {
         deliveries: attempts.map(({ position: _, at, nextAt, ...attempt }) => ({ ...attempt, at: isoTime(at)!, nextAt: isoTime(nextAt) })),
+        unreadable: parts.unreadable,
       },
     };
   },

@@ -6,6 +6,7 @@ local BUCKETS_A_CALL = 500
 -- Deletes buckets of the index, beginning with the number `from_bucket`. Returns the `from_bucket` of the next call, or '' if no bucket is
 -- left.
 local function erase_part(of_ledger, last_seq, from_bucket)
+  if last_seq > MOST_SEQ then last_seq = redis.call('LLEN', of_ledger) end
   local _, buckets = bucket_of(of_ledger, 0, last_seq)
   local first = tonumber(from_bucket)
   local stop = math.min(first + BUCKETS_A_CALL, buckets)

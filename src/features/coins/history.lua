@@ -20,7 +20,8 @@ local function add(of_ledger, entries, prefix)
 end
 
 local last = redis.call('LINDEX', ledger, -1)
-add(ledger, last and tonumber(string.match(last, '<entry: seq>')) or 0, '')
+-- A damaged entry hides no other entry. If the last one is damaged, the number of entries tells its seq, unless retention has deleted some.
+add(ledger, last and tonumber(string.match(last, '<entry: seq>') or redis.call('LLEN', ledger)) or 0, '')
 local unfiled = unfiled_guests(moved_in)
 for _, guest in ipairs(unfiled) do add(guest_ledger(ledger, guest.id), guest.entries, guest.number .. '.') end
 
@@ -46,7 +47,7 @@ local function advance(source)
     source.chunk_length = math.min(2 * source.chunk_length, tonumber(limit) + 1)
   end
   source.head = table.remove(source.chunk)
-  if source.head then source.at = tonumber(string.match(source.head, '<entry: at>'), 36)
+  if source.head then source.at = tonumber(string.match(source.head, '<entry: at>') or '0', 36)
   else source.next = 0 end
 end
 

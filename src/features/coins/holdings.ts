@@ -146,17 +146,16 @@ export const coinHolding = {
       ledger: z.object({ entries: z.number().int(), oldestAt: z.iso.datetime().optional() }),
       history: z.array(OperatorLedgerEntry),
     },
-    async show({ accountId, at }, { scripts }) {
-      const [{ balance, entries, oldestAt }, { entries: history }, before] = await Promise.all([
-        ledgerEnds(accountId, scripts),
-        operatorHistory(accountId, '', NEWEST, scripts),
-        at === undefined ? undefined : balanceAt(accountId, at, scripts),
+    async show({ accountId, at }, { scripts }, parts) {
+      const [ends, page, before] = await Promise.all([
+        parts.read('ledger', () => ledgerEnds(accountId, scripts)),
+        parts.read('ledger', () => operatorHistory(accountId, '', NEWEST, scripts, parts)),
+        at === undefined ? undefined : parts.read('ledger', () => balanceAt(accountId, at, scripts)),
       ]);
       return {
-        ...shownBalance(balance),
+        ...(ends === undefined ? {} : { ...shownBalance(ends.balance), ledger: { entries: ends.entries, oldestAt: ends.oldestAt } }),
         balanceAt: before,
-        ledger: { entries, oldestAt },
-        history,
+        history: page?.entries,
       };
     },
   },

@@ -1,5 +1,5 @@
 -- An account's ledger, for every script that changes a balance.
--- Defines MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(),
+-- Defines MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, MOST_SEQ, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(),
 -- file_key(), forget_oldest(), tell_entry(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
 --
 -- The ledger is a list of entries (`ledgerEntry` of model.ts). The last entry holds the balance, so that a balance can never differ from
@@ -20,6 +20,8 @@
 -- TypeScript gives DATA_VERSION, ENTRIES_PER_BUCKET, MAX_BALANCE and MIN_BALANCE.
 local MOVED_AT_ONCE = 1000 -- hashes that one command moves to another bucket: a call in Lua takes some 8,000 arguments
 local CREDITED_KEPT_SECONDS = 2 * 86400 -- a day's counter of credits is kept for the UTC day, and a margin for clocks that differ
+-- A ledger with a higher seq is damaged: an entry a second for three years. Work on each of its buckets would keep Redis busy for ever.
+local MOST_SEQ = 1e8
 local SMALL_ENTRIES = 100 -- the most entries of a guest's ledger that is filed: filing takes less than a millisecond
 
 -- Whether the data has the version of this coinop and this secret. Redis may have been emptied, or restored from a backup, since the

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { isoTime } from '../../accounts/merge-rules.ts';
 import { read } from '../../redis/reads.ts';
+import { Parts } from '../../redis/unreadable.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { uncheckedOperatorFor } from '../../server/identity/caller.ts';
@@ -42,12 +44,20 @@ export const OperatorLedgerEntry = z
     },
   });
 
-/** A page of an account's ledger, newest entry first, also for a banned, moved or deleted account. @param cursor '' for the first page */
-export async function operatorHistory(accountId: string, cursor: string, limit: number, scripts: CallerScripts) {
+/**
+ * A page of an account's ledger, newest entry first, also for a banned, moved or deleted account.
+ * @param cursor '' for the first page
+ * @param parts notes the entries that cannot be read, which are left out
+ */
+export async function operatorHistory(accountId: string, cursor: string, limit: number, scripts: CallerScripts, parts = new Parts()) {
   const keys = { ledger: coinKeys.ledger(accountId) };
   const [, nextCursor = '', ...lines] = await scripts.runAs(uncheckedOperatorFor(accountId), historyScript, keys, { cursor, limit });
-  return { entries: lines.map(parseEntryForOperators), ...(nextCursor === '' ? {} : { nextCursor }) };
+  const entries = await parts.readEach(lines, (line) => `entry ${line.slice(0, MOST_NAMED)}`, parseEntryForOperators);
+  return { entries, ...(nextCursor === '' ? {} : { nextCursor }) };
 }
+
+/** The most characters of an entry that cannot be read, in its name. */
+const MOST_NAMED = 80;
 
 /** The filter of a search in a ledger. Times are milliseconds since 1970. */
 export interface LedgerFilter {
@@ -71,11 +81,18 @@ const SEARCHED_AT_ONCE = 500;
 const MOST_SEARCHED = 2000;
 
 /** A page of entries that match a filter, newest first. The page may be short, or empty, although further pages follow. */
-export async function searchLedger(accountId: string, filter: LedgerFilter, cursor: string, limit: number, scripts: CallerScripts) {
+export async function searchLedger(
+  accountId: string,
+  filter: LedgerFilter,
+  cursor: string,
+  limit: number,
+  scripts: CallerScripts,
+  parts?: Parts,
+) {
   const found: z.output<typeof OperatorLedgerEntry>[] = [];
   let at = cursor === '' && filter.to !== undefined ? await cursorBefore(accountId, filter.to, scripts) : cursor;
   for (let searched = 0; searched < MOST_SEARCHED; searched += SEARCHED_AT_ONCE) {
-    const page = await operatorHistory(accountId, at, SEARCHED_AT_ONCE, scripts);
+    const page = await operatorHistory(accountId, at, SEARCHED_AT_ONCE, scripts, parts);
     for (const [index, entry] of page.entries.entries()) {
       if (filter.from !== undefined && Date.parse(entry.at) < filter.from) return { entries: found };
       if (!fits(entry, filter)) continue;
@@ -117,8 +134,8 @@ function fits(entry: z.output<typeof OperatorLedgerEntry>, { type, key, coins, o
 }
 
 /** The idempotency keys of operators' grants among the newest 2,000 entries of an account's ledger. */
-export async function operatorGrantKeys(accountId: string, scripts: CallerScripts): Promise<ReadonlySet<string>> {
-  const { entries } = await searchLedger(accountId, { type: 'grant' }, '', MOST_SEARCHED, scripts);
+export async function operatorGrantKeys(accountId: string, scripts: CallerScripts, parts?: Parts): Promise<ReadonlySet<string>> {
+  const { entries } = await searchLedger(accountId, { type: 'grant' }, '', MOST_SEARCHED, scripts, parts);
   return new Set(entries.flatMap(({ key, reason }) => (reason === undefined ? [] : [key])));
 }
 
@@ -146,11 +163,14 @@ export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
     read(scripts, 'LINDEX', ledger, 0),
     read(scripts, 'LLEN', ledger),
   ]);
-  const oldestAt = oldest === '' ? undefined : parseEntryForOperators(oldest).at;
+  const oldestAt = isoTime(ledgerEntry.parse(oldest)?.at);
   return { balance: balanceAfter(newest), entries: Number(entries), oldestAt };
 }
 
-/** The balance after a ledger entry, in coins. 0 for '', which stands for no entry. */
+/** The balance after a ledger entry, in coins. 0 for '', which stands for no entry. @throws Error for a damaged entry */
 function balanceAfter(entry: string): number {
-  return Number(/^\d+:(-?\d+)/.exec(entry)?.[1] ?? 0);
+  if (entry === '') return 0;
+  const [, balance] = /^\d+:(-?\d+) /.exec(entry) ?? [];
+  if (balance === undefined) throw new Error('the last entry of a ledger is damaged');
+  return Number(balance);
 }

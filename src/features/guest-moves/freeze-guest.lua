@@ -5,7 +5,7 @@
 -- Prologue check-caller.lua: standing, moved_in
 -- Library standing-changes.lua: freeze
 -- Library sign-ins.lua: has_sign_in
--- Library ledger.lua: is_data_of
+-- Library ledger.lua: MOST_SEQ, is_data_of, tail
 -- Answers frozen movable not_a_guest from_pairing used not_its_sign_in other_data
 if not is_data_of(secret) then return {'other_data'} end
 local kind = string.sub(store, 1, 1)
@@ -19,6 +19,8 @@ elseif redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then retur
 -- If the caller has a pairing's session, the claimant of the pairing chose the guest, and with it the trial, purchases and reports that
 -- would move.
 if from_pairing == '1' then return {'from_pairing'} end
+-- No step of the move could read a damaged ledger, so the guest would stay frozen for ever.
+if tail(ledger) > MOST_SEQ then error('the ledger of the guest is damaged') end
 if move_id == '' then return {'movable'} end
 
 freeze(standing, move_id, target_id, store, day)

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HoldingServices } from '../../accounts/holdings.ts';
+import type { Parts } from '../../redis/unreadable.ts';
 import { GameId } from '../catalogue/model.ts';
 import { readEntry } from './account-scores.ts';
 import { aroundScript } from './around.ts';
@@ -10,14 +11,21 @@ export const BestScore = BoardEntry.omit({ rank: true }).extend({
   rank: z.number().int().optional().meta({ description: 'Left out if the entry is hidden because the account is banned.', example: 3 }),
 });
 
-/** For each of `games`, the account's best score on the game's board of all time. Includes entries that a ban hides. */
+/**
+ * For each of `games`, the account's best score on the game's board of all time. Includes entries that a ban hides.
+ * @param parts notes damaged boards, which are left out
+ */
 export async function bestScores(
   accountId: string,
   games: readonly string[],
   services: HoldingServices,
+  parts: Parts,
 ): Promise<z.output<typeof BestScore>[]> {
-  const found = await Promise.all(games.map((game) => bestOn(game, accountId, services)));
-  return found.flatMap((score) => score ?? []);
+  return parts.readEach(
+    games,
+    (game) => `score on ${game}`,
+    (game) => bestOn(game, accountId, services),
+  );
 }
 
 async function bestOn(game: string, accountId: string, { scripts, catalogue }: HoldingServices) {

@@ -41,12 +41,12 @@ export const scoreHolding = {
         .object({ count: z.number().int(), games: z.array(z.string()), scores: z.array(BestScore) })
         .meta({ description: `${MOST_BOARDS} games at most, and the best score on the first ${MOST_SCORES} of them.` }),
     },
-    async show({ accountId }, services) {
+    async show({ accountId }, services, parts) {
       const boards = boardKeys.ofAccount(accountId);
       const { scripts } = services;
       const [[count], sample] = await Promise.all([read(scripts, 'SCARD', boards), read(scripts, 'SRANDMEMBER', boards, MOST_BOARDS)]);
       const games = sample.toSorted();
-      return { boards: { count: Number(count), games, scores: await bestScores(accountId, games.slice(0, MOST_SCORES), services) } };
+      return { boards: { count: Number(count), games, scores: await bestScores(accountId, games.slice(0, MOST_SCORES), services, parts) } };
     },
   },
   auditors: () => [boardAuditor, seasonAuditor],

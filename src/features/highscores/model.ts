@@ -181,15 +181,25 @@ export const seasonLibraries = [boardLibrary, seasonLibrary];
  * Parses consecutive entries of a board.
  * @param figures member, score, member, score, … best first
  * @param start place (0 for the best) and rank of the first entry
+ * @param damaged is told of each member that is no entry, which is left out. If left out, such a member is an error
  */
-export function parseEntries(figures: readonly string[], start = { place: 0, rank: 1 }): z.output<typeof BoardEntry>[] {
+export function parseEntries(
+  figures: readonly string[],
+  start = { place: 0, rank: 1 },
+  damaged?: (member: string) => void,
+): z.output<typeof BoardEntry>[] {
   const entries: z.output<typeof BoardEntry>[] = [];
   for (let index = 0; index + 1 < figures.length; index += 2) {
-    const score = Number(figures[index + 1]);
+    const [member, score] = [figures[index]!, Number(figures[index + 1])];
     const above = entries.at(-1);
-    const rank = above === undefined ? start.rank : above.score === score ? above.rank : start.place + entries.length + 1;
-    const { playerId, name, at } = entryIn(figures[index]!);
-    entries.push({ rank, playerId, name, score, at });
+    const rank = above === undefined ? start.rank : above.score === score ? above.rank : start.place + index / 2 + 1;
+    try {
+      const { playerId, name, at } = entryIn(member);
+      entries.push({ rank, playerId, name, score, at });
+    } catch (error) {
+      if (damaged === undefined) throw error;
+      damaged(member);
+    }
   }
   return entries;
 }

@@ -40,7 +40,8 @@ local function year_and_month(day)
   local year = 1970 + math.floor(day / 365.2425)
   if days_to(year, 1) > day then year = year - 1 elseif days_to(year + 1, 1) <= day then year = year + 1 end
   local month = math.min(12, math.floor((day - days_to(year, 1)) / 29) + 1)
-  while days_to(year, month) > day do month = month - 1 end
+  -- A time beyond all calendars is damaged. Its months have no days, so the search would never end.
+  while month > 1 and days_to(year, month) > day do month = month - 1 end
   return year, month
 end
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Holding, HoldingServices } from '../../accounts/holdings.ts';
+import type { Parts } from '../../redis/unreadable.ts';
 import { isSetsCursor } from '../../redis/set-pages.ts';
 import { isRoomCode, roomKeys, Seat, weeksWithSeats } from './model.ts';
 import { codesEntered, leaveRooms, seatsIn, seatsPage } from './account-seats.ts';
@@ -45,15 +46,23 @@ export const seatHolding = {
         .array(Seat)
         .meta({ description: `Its seats in about ${MOST_ROOMS} rooms at most, the last that it entered within two weeks.` }),
     },
-    show: async ({ owners }, services) => ({ rooms: await seatsOf(owners, services) }),
+    show: async ({ owners }, services, parts) => ({ rooms: await seatsOf(owners, services, parts) }),
   },
 } satisfies Holding;
 
 /** Reads the seats of an account for an operator. @param owners the account id, then the ids of its guests */
-async function seatsOf(owners: readonly string[], services: HoldingServices): Promise<z.output<typeof Seat>[]> {
+async function seatsOf(owners: readonly string[], services: HoldingServices, parts: Parts): Promise<z.output<typeof Seat>[]> {
   const asked = owners.slice(0, MOST_GUESTS + 1);
-  const entered = await Promise.all(asked.map((owner) => codesEntered(owner, MOST_ROOMS, services)));
+  const entered = await parts.readEach(
+    asked,
+    (owner) => `rooms of ${owner}`,
+    (owner) => codesEntered(owner, MOST_ROOMS, services),
+  );
   const codes = [...new Set(entered.flat())].slice(0, MOST_ROOMS);
-  const seats = await Promise.all(codes.map((code) => seatsIn(code, asked, services)));
+  const seats = await parts.readEach(
+    codes,
+    (code) => `room ${code}`,
+    (code) => seatsIn(code, asked, services),
+  );
   return seats.flat();
 }

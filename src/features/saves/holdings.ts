@@ -102,14 +102,15 @@ export const saveHolding = {
   },
   shown: {
     shape: { saves: z.array(ShownSave).meta({ description: `The first ${MOST_SHOWN} of its saves, by game, without their data.` }) },
-    async show({ accountId }, { scripts }) {
+    async show({ accountId }, { scripts }, parts) {
       const saves: Save[] = [];
       for await (const { words } of partsOf(scripts, keysOf(accountId).saves, FIELDS_A_PART))
         if (saves.push(...savesIn(words)) >= MOST_SHOWN) break;
-      const shown = saves.slice(0, MOST_SHOWN).map(({ game, name, versions: [standing, ...older] }) => {
-        const versions = older.map(listed);
-        return { game, name, ...listed(standing), versions };
-      });
+      const shown = await parts.readEach(
+        saves.slice(0, MOST_SHOWN),
+        (save) => `save ${fieldOf(save)}`,
+        ({ game, name, versions: [standing, ...older] }) => ({ game, name, ...listed(standing), versions: older.map(listed) }),
+      );
       return { saves: shown.toSorted((one, another) => (fieldOf(one) < fieldOf(another) ? -1 : 1)) };
     },
   },

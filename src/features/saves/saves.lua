@@ -57,6 +57,8 @@ end
 
 local function pieces_of(place, version, size_bytes)
   local fields = {}
+  -- No version is larger than a game's bytes. A larger size is damaged, and would keep Redis busy for ever.
+  size_bytes = math.max(1, math.min(size_bytes, MOST_GAME_BYTES))
   for piece = 0, math.floor((size_bytes - 1) / PIECE_BYTES) do fields[piece + 1] = place .. '/' .. whole(version) .. '/' .. piece end
   return fields
 end

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { leaseLibrary } from '../../redis/lease.ts';
 import { read } from '../../redis/reads.ts';
+import { Parts } from '../../redis/unreadable.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { EventType } from '../events/model.ts';
@@ -105,23 +106,28 @@ export class Hooks {
   }
 
   /** All hooks, oldest first. A hook whose record cannot be parsed is left out, because it gets no events. */
-  async list(): Promise<ListedHook[]> {
-    const hooks = await this.#read('');
+  /** @param parts notes damaged hooks, which are left out */
+  async list(parts?: Parts): Promise<ListedHook[]> {
+    const hooks = await this.#read('', parts);
     return hooks.toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
   }
 
-  async find(id: string): Promise<ListedHook | undefined> {
-    return (await this.#read(id))[0];
+  /** @param parts notes the hook if it is damaged. It is not found then */
+  async find(id: string, parts?: Parts): Promise<ListedHook | undefined> {
+    return (await this.#read(id, parts))[0];
   }
 
   /** Reads one hook, or all. @param id '' for all hooks */
-  async #read(id: string): Promise<ListedHook[]> {
+  async #read(id: string, parts?: Parts): Promise<ListedHook[]> {
     const [, ...words] = await this.#options.scripts.run(listHooks, { hooks: hookKeys.hooks }, { id });
     const hooks: ListedHook[] = [];
     for (let at = 0; at < words.length; at += 5) {
       const [of = '', text = '', cursor, waiting, held] = words.slice(at, at + 5);
       const record = parseHook(text);
-      if (record === undefined) continue;
+      if (record === undefined) {
+        parts?.note(`webhook ${of}`);
+        continue;
+      }
       hooks.push({
         ...record,
         id: of,
@@ -203,21 +209,25 @@ export class Hooks {
   }
 
   /** The last attempts to deliver events to a hook, newest first. */
-  async attempts(id: string, limit = KEPT_ATTEMPTS): Promise<Attempted[]> {
-    return (await this.#attempts(id, limit)).slice(0, limit);
+  async attempts(id: string, limit = KEPT_ATTEMPTS, parts = new Parts()): Promise<Attempted[]> {
+    return (await this.#attempts(id, limit, parts)).slice(0, limit);
   }
 
   /** @param limit the most successful attempts, and the most failed attempts, that are read */
-  async #attempts(id: string, limit: number): Promise<Attempted[]> {
+  async #attempts(id: string, limit: number, parts: Parts): Promise<Attempted[]> {
     const lists = [hookKeys.delivered(id), hookKeys.failed(id)];
-    const texts = await Promise.all(lists.map((list) => read(this.#options.scripts, 'LRANGE', list, 0, limit - 1)));
-    const all = texts.flat().map((text) => JSON.parse(text) as Attempted);
+    const name = (): string => `attempts of webhook ${id}`;
+    const texts = await parts.readEach(lists, name, (list) => read(this.#options.scripts, 'LRANGE', list, 0, limit - 1));
+    const all = await parts.readEach(texts.flat(), name, attemptIn);
     return all.toSorted((one, other) => other.at - one.at);
   }
 
   /** The last successful attempt of a hook, and the last failed one. */
-  async lastOf(id: string): Promise<{ readonly delivered: Attempted | undefined; readonly failed: Attempted | undefined }> {
-    const attempts = await this.#attempts(id, 1);
+  async lastOf(
+    id: string,
+    parts = new Parts(),
+  ): Promise<{ readonly delivered: Attempted | undefined; readonly failed: Attempted | undefined }> {
+    const attempts = await this.#attempts(id, 1, parts);
     const ofOutcome = (isDelivered: boolean) => attempts.find(({ outcome }) => (outcome === 'delivered') === isDelivered);
     return { delivered: ofOutcome(true), failed: ofOutcome(false) };
   }
@@ -253,4 +263,11 @@ export class Hooks {
     }
     throw new Error(`other operators keep changing the hook ${id}`);
   }
+}
+
+/** @throws Error if the text is no attempt */
+function attemptIn(text: string): Attempted {
+  const attempt = JSON.parse(text) as Attempted;
+  if (!Number.isSafeInteger(attempt.at)) throw new Error('the attempt has no time');
+  return attempt;
 }

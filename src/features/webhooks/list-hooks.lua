@@ -1,5 +1,5 @@
 -- Reads one hook or all: id, record, position in the log, number of accounts that wait for a next attempt, '1' if a process has leased the
--- hook.
+-- hook. The record of a hook is '' if its other data is damaged, so that the hook hides no other.
 -- KEYS hooks
 -- ARGV id (or '': all)
 -- Library lease.lua: is_leased
@@ -9,9 +9,11 @@ local records = id == '' and redis.call('HGETALL', hooks) or {id, redis.call('HG
 for index = 1, #records - 1, 2 do
   local hook = records[index]
   local state = hooks .. ':state:' .. hook
-  local count = #answer
-  answer[count + 1], answer[count + 2], answer[count + 3] = hook, records[index + 1], redis.call('HGET', state, 'cursor') or ''
-  answer[count + 4] = tostring(redis.call('HLEN', hooks .. ':waiting:' .. hook))
-  answer[count + 5] = is_leased(state) and '1' or ''
+  local is_whole, cursor, waiting, held = pcall(function()
+    return redis.call('HGET', state, 'cursor') or '', tostring(redis.call('HLEN', hooks .. ':waiting:' .. hook)), is_leased(state) and '1' or ''
+  end)
+  for _, word in ipairs(is_whole and {hook, records[index + 1], cursor, waiting, held} or {hook, '', '', '0', ''}) do
+    answer[#answer + 1] = word
+  end
 end
 return answer

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Event } from '../../features/events/model.ts';
-import type { ShownAccount } from '../account-reply.ts';
+import type { RowOf, ShownAccount } from '../account-reply.ts';
 import type { AccountSummary } from '../account-summary.ts';
 import type { FoundAccount } from '../named-accounts.ts';
 import {
@@ -27,7 +27,7 @@ import {
 } from './cells.ts';
 
 export function standing(shown: ShownAccount): Facts {
-  const { ban, guests } = shown;
+  const { ban, guests = [] } = shown;
   return [
     ['State', state(shown.state, shown.state === 'open')],
     [
@@ -44,7 +44,7 @@ export function standing(shown: ShownAccount): Facts {
   ];
 }
 
-export function balance({ balanceCoins, debtCoins, balanceAt, ledger }: ShownAccount): Facts {
+export function balance({ balanceCoins, debtCoins, balanceAt, ledger: held }: ShownAccount): Facts {
   return [
     ['Balance', strong(balanceCoins)],
     ['Debt', given(debtCoins, (debt) => state(String(debt), false))],
@@ -57,20 +57,20 @@ export function balance({ balanceCoins, debtCoins, balanceAt, ledger }: ShownAcc
         time(then.at),
       ]),
     ],
-    ['Entries', coins(ledger.entries)],
-    ['Oldest entry', time(ledger.oldestAt)],
+    ['Entries', coins(held?.entries)],
+    ['Oldest entry', time(held?.oldestAt)],
   ];
 }
 
 export function entitlement({ entitlement: held, gift, trial }: ShownAccount): Facts {
   return [
-    ['State', [state(held.state, held.access ? true : undefined), held.source === 'gift' ? ' a gift' : '']],
-    ['Until', time(held.expiresAt)],
+    ['State', given(held, (of) => [state(of.state, of.access ? true : undefined), of.source === 'gift' ? ' a gift' : ''])],
+    ['Until', time(held?.expiresAt)],
     ['Given', given(gift, ({ until, by: who, reason }) => ['until ', time(until), ' by ', by(who), `: ${reason}`])],
-    ['Trial', trial.state],
-    ['Trial began', time(trial.startedAt)],
-    ['Trial ends', time(trial.expiresAt)],
-    ['Device (hash)', code(trial.device)],
+    ['Trial', trial?.state],
+    ['Trial began', time(trial?.startedAt)],
+    ['Trial ends', time(trial?.expiresAt)],
+    ['Device (hash)', code(trial?.device)],
   ];
 }
 
@@ -87,14 +87,14 @@ const SOURCE = { store: ', by a purchase', report: ', as the app reported', none
 
 export function subscription({ subscription: held }: ShownAccount): Facts {
   return [
-    ['State', `${held.state}${SOURCE[held.source]}`],
-    ['Product', held.productId],
-    ['Until', time(held.expiresAt)],
-    ['Reported by the app', time(held.reportedAt)],
+    ['State', given(held, (of) => `${of.state}${SOURCE[of.source]}`)],
+    ['Product', held?.productId],
+    ['Until', time(held?.expiresAt)],
+    ['Reported by the app', time(held?.reportedAt)],
   ];
 }
 
-export const notes: Listing<ShownAccount['notes'][number]> = {
+export const notes: Listing<RowOf<'notes'>> = {
   title: 'Notes',
   none: 'No operator has written a note.',
   columns: {
@@ -106,7 +106,7 @@ export const notes: Listing<ShownAccount['notes'][number]> = {
   },
 };
 
-export const signIns: Listing<ShownAccount['signIns'][number]> = {
+export const signIns: Listing<RowOf<'signIns'>> = {
   title: 'Sign-ins',
   none: 'Nobody signs in to it with a provider.',
   columns: {
@@ -117,7 +117,7 @@ export const signIns: Listing<ShownAccount['signIns'][number]> = {
   },
 };
 
-export const sessions: Listing<ShownAccount['sessions']['listed'][number]> = {
+export const sessions: Listing<NonNullable<ShownAccount['sessions']>['listed'][number]> = {
   title: 'Sessions',
   none: 'No session of a pairing or a store is listed. Logins with an installId are never listed.',
   columns: {
@@ -137,7 +137,7 @@ export const signedOut = (count: number): string =>
 export const typeText = ({ type, coins: count }: { readonly type: string; readonly coins: number }): string =>
   type === 'refund' && count > 0 ? 'refund reversed' : type;
 
-export const ledger: Listing<ShownAccount['history'][number]> = {
+export const ledger: Listing<RowOf<'history'>> = {
   title: 'Ledger',
   none: 'No such entry.',
   columns: {
@@ -151,7 +151,7 @@ export const ledger: Listing<ShownAccount['history'][number]> = {
   },
 };
 
-export const coinPurchases: Listing<ShownAccount['coinPurchases'][number]> = {
+export const coinPurchases: Listing<RowOf<'coinPurchases'>> = {
   title: 'Purchases of coins',
   none: 'No coins bought.',
   columns: {
@@ -168,7 +168,7 @@ export const coinPurchases: Listing<ShownAccount['coinPurchases'][number]> = {
   },
 };
 
-export const subscriptionPurchases: Listing<ShownAccount['purchases'][number]> = {
+export const subscriptionPurchases: Listing<RowOf<'purchases'>> = {
   title: 'Purchases of subscriptions',
   none: 'No subscription bought.',
   columns: {
@@ -183,7 +183,7 @@ export const subscriptionPurchases: Listing<ShownAccount['purchases'][number]> =
   },
 };
 
-export const seats: Listing<ShownAccount['rooms'][number]> = {
+export const seats: Listing<RowOf<'rooms'>> = {
   title: 'Rooms',
   none: 'No room in two weeks.',
   columns: {
@@ -196,7 +196,7 @@ export const seats: Listing<ShownAccount['rooms'][number]> = {
   },
 };
 
-export const saves: Listing<ShownAccount['saves'][number]> = {
+export const saves: Listing<RowOf<'saves'>> = {
   title: 'Saves',
   none: 'No game keeps anything of the player.',
   columns: {
@@ -210,7 +210,7 @@ export const saves: Listing<ShownAccount['saves'][number]> = {
   },
 };
 
-export const scores: Listing<ShownAccount['boards']['scores'][number]> = {
+export const scores: Listing<NonNullable<ShownAccount['boards']>['scores'][number]> = {
   title: 'Best scores',
   none: 'No score.',
   columns: {
@@ -223,10 +223,11 @@ export const scores: Listing<ShownAccount['boards']['scores'][number]> = {
 };
 
 /** The boards without a best score in `scores`. */
-export function otherBoards({ boards: { count, games, scores: shown } }: ShownAccount): {
+export function otherBoards({ boards }: ShownAccount): {
   readonly games: string[];
   readonly more: number;
 } {
+  const { count, games, scores: shown } = boards ?? { count: 0, games: [], scores: [] };
   return { games: games.filter((game) => !shown.some((score) => score.game === game)), more: count - games.length };
 }
 
@@ -297,17 +298,17 @@ export function accountParts(shown: ShownAccount): Part[] {
     { title: 'Balance', facts: balance(shown) },
     { title: 'Entitlement', facts: entitlement(shown) },
     { title: 'Given name', facts: givenName(shown) },
-    ...some(notes, shown.notes),
+    ...some(notes, shown.notes ?? []),
     { title: 'Subscription', facts: subscription(shown) },
-    ...some(subscriptionPurchases, shown.purchases),
-    ...some(coinPurchases, shown.coinPurchases),
-    ...some(signIns, shown.signIns),
-    ...some(sessions, shown.sessions.listed),
-    signedOut(shown.sessions.signOutsEverywhere),
-    ...some(saves, shown.saves),
-    ...some(scores, shown.boards.scores),
+    ...some(subscriptionPurchases, shown.purchases ?? []),
+    ...some(coinPurchases, shown.coinPurchases ?? []),
+    ...some(signIns, shown.signIns ?? []),
+    ...some(sessions, shown.sessions?.listed ?? []),
+    ...(shown.sessions === undefined ? [] : [signedOut(shown.sessions.signOutsEverywhere)]),
+    ...some(saves, shown.saves ?? []),
+    ...some(scores, shown.boards?.scores ?? []),
     ...(games.length === 0 ? [] : [`Other boards: ${games.join(', ')}${more === 0 ? '' : ` and ${more} more`}`]),
-    ...some(seats, shown.rooms),
-    { ...table(ledger, shown.history), none: 'The ledger is empty.' },
+    ...some(seats, shown.rooms ?? []),
+    { ...table(ledger, shown.history ?? []), none: 'The ledger is empty.' },
   ];
 }

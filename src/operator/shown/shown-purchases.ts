@@ -1,22 +1,25 @@
 import type { z } from 'zod';
-import type { OperatorPurchase } from '../../features/purchases/coins/operator-purchase.ts';
+import type { OperatorPurchase, ShownPurchase } from '../../features/purchases/coins/operator-purchase.ts';
 import type { UnownedPurchase } from '../../features/purchases/subscription/operator-purchases.ts';
-import { account, by, coins, link, state, time, type Cell, type Facts, type Listing } from './cells.ts';
+import { account, by, coins, given, link, state, time, type Cell, type Facts, type Listing } from './cells.ts';
 
 type Purchase = z.output<typeof OperatorPurchase>;
+type Shown = z.output<typeof ShownPurchase>;
 
-export function purchaseFacts(purchase: Purchase): Facts {
+export function purchaseFacts(purchase: Shown): Facts {
+  // Nothing of its record can be read.
+  if (purchase.checkedAt === undefined && purchase.sku === undefined) return [];
   const { store, orderId, sku, productId, packageName, quantity, takenCoins, stuck, test } = purchase;
   return [
     ['State', state(purchase.state, purchase.state === 'granted')],
     ['Stuck', state(stuck, false)],
-    ['What that means', MEANING[purchase.state]],
+    ['What that means', given(purchase.state, (of) => MEANING[of])],
     ['Store', store],
     ['Order', orderId ?? 'without a number yet'],
-    ['Product', `${quantity} × ${productId} (${sku} of ${packageName})`],
+    ['Product', `${quantity ?? '?'} × ${productId ?? '?'} (${sku ?? '?'} of ${packageName ?? '?'})`],
     ['Account', account(purchase.accountId) ?? 'deleted'],
     ['Bound to', purchase.boundTo],
-    ['Coins', `${purchase.coins} granted, ${takenCoins} taken back`],
+    ['Coins', `${purchase.coins ?? '?'} granted, ${takenCoins ?? '?'} taken back`],
     ['Test', test === true ? 'nobody paid for it' : undefined],
     ['Failed checks', purchase.failedLooks],
   ];
@@ -35,17 +38,17 @@ interface Step {
 }
 
 /** The history of a purchase, oldest first. */
-export function lifeOf(purchase: Purchase): Step[] {
+export function lifeOf(purchase: Shown): Step[] {
   const { at, grantedAt, refundedAt, checkedAt, isFinished, takenCoins, refundedQuantity, quantity, moves = [] } = purchase;
   const steps: { readonly at: string | undefined; readonly what: Cell }[] = [
     { at, what: 'the service saw it' },
-    { at: grantedAt, what: `its coins were booked (${purchase.coins} in sum)` },
+    { at: grantedAt, what: `its coins were booked (${purchase.coins ?? '?'} in sum)` },
     {
       at: refundedAt,
       what:
         (refundedQuantity ?? 0) === 0 && takenCoins === 0
           ? 'the refund was reversed: no unit stays refunded, and all coins that it had taken were given back'
-          : `the last refund was booked: ${refundedQuantity ?? 0} of ${quantity} units, ${takenCoins} coins in sum`,
+          : `the last refund was booked: ${refundedQuantity ?? 0} of ${quantity ?? '?'} units, ${takenCoins ?? '?'} coins in sum`,
     },
     ...moves.map((move) => ({
       at: move.at,
@@ -60,7 +63,7 @@ export function lifeOf(purchase: Purchase): Step[] {
         ` coins: ${move.reason}`,
       ],
     })),
-    { at: checkedAt, what: `the store was asked${isFinished ? ', and knows that the buyer has the coins' : ''}` },
+    { at: checkedAt, what: `the store was asked${isFinished === true ? ', and knows that the buyer has the coins' : ''}` },
   ];
   return steps.filter((step): step is Step => step.at !== undefined).toSorted((one, other) => one.at.localeCompare(other.at));
 }

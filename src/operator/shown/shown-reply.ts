@@ -9,6 +9,10 @@ export function shownReply(reply: Reply): Part[] {
   return [{ title: '', facts }, ...fields.flatMap(([name, value]) => (isTable(value) ? some(listingOf(name, value), value) : []))];
 }
 
+/** What a reply leaves out because its data is damaged. */
+export const unreadableParts = (unreadable: readonly string[] = []): Part[] =>
+  unreadable.length === 0 ? [] : [`Left out, because its data is damaged (npm run audit says why): ${unreadable.join(', ')}.`];
+
 function isTable(value: unknown): value is Reply[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'object' && each !== null);
 }

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import type { Room as RoomShape } from '../../features/rooms/model.ts';
-import type { ListedRoom, RoomSeat } from '../room-facts.ts';
+import type { Player } from '../../features/rooms/model.ts';
+import type { ListedRoom, RoomSeat, ShownRoom } from '../room-facts.ts';
 import type { Row } from '../room-row.ts';
 import { account, code, given, joined, link, name, state, time, yesNo, type Cell, type Facts, type Listing } from './cells.ts';
 
-type Room = z.output<typeof RoomShape>;
+type Room = z.output<typeof ShownRoom>;
 type Seat = z.output<typeof RoomSeat>;
 
 /** All rooms. */
@@ -27,21 +27,21 @@ export const roomRows: Listing<Row> = {
 interface Found {
   readonly room: Room;
   readonly seats: readonly Seat[];
-  readonly connections: number;
-  readonly messages: number;
+  readonly connections?: number | undefined;
+  readonly messages?: number | undefined;
   readonly listed?: z.output<typeof ListedRoom> | undefined;
 }
 
 export function roomFacts({ room, connections, messages, listed }: Found): Facts {
-  const taken = `${room.players.length} of ${room.maxPlayers}`;
+  const taken = `${room.players?.length ?? '?'} of ${room.maxPlayers ?? '?'}`;
   return [
     ['Phase', state(room.phase, room.phase !== 'ended')],
     ['Game', room.game],
     ['Seats', room.hostId === null ? `${taken}, with a server in place of a host` : taken],
     ['Connections', connections],
-    ['Access', accessOf(!room.public, room.locked)],
+    ['Access', given(room.public, (isPublic) => accessOf(!isPublic, room.locked === true))],
     ['Listed until', given(listed, ({ until, reservedSeats }) => [time(until), `, ${reservedSeats} seats reserved`])],
-    ['Tags', Object.keys(room.tags).length === 0 ? undefined : code(JSON.stringify(room.tags))],
+    ['Tags', Object.keys(room.tags ?? {}).length === 0 ? undefined : code(JSON.stringify(room.tags))],
     ['State is written by', room.writers],
     ['Made (UTC)', time(room.createdAt)],
     ['Changed (UTC)', time(room.updatedAt)],
@@ -58,12 +58,12 @@ function accessOf(isPrivate: boolean, isLocked: boolean): Cell {
 
 /** A taken seat: what everybody sees of its player, and the account. */
 export interface Sitting {
-  readonly player: Room['players'][number];
+  readonly player: z.output<typeof Player>;
   readonly seat: Seat | undefined;
 }
 
 export function sittings({ room, seats }: Pick<Found, 'room' | 'seats'>): Sitting[] {
-  return room.players.map((player) => ({ player, seat: seats.find(({ playerId }) => playerId === player.id) }));
+  return (room.players ?? []).map((player) => ({ player, seat: seats.find(({ playerId }) => playerId === player.id) }));
 }
 
 /** Who is in a room. */

@@ -5,7 +5,7 @@ import { accountsNamed, Who } from '../named-accounts.ts';
 import { fieldsOf, namesIn, type Field } from '../fields.ts';
 import { beforeChange, isChange, perform, recorded, type Change, type Operation } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
-import { shownReply } from '../shown/shown-reply.ts';
+import { shownReply, unreadableParts } from '../shown/shown-reply.ts';
 import type { Command, CommandInput, Flag, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
 import { SIGN_IN_NAMES } from '../../stores/stores.ts';
@@ -54,8 +54,8 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
           throw failureOf(reply);
         }
         // Undefined fields are left out, as in the answers of the endpoints.
-        const { logged: _, ...fields } = reply;
-        const parts = operation.shown?.(reply as never) ?? shownReply(fields);
+        const { logged: _, unreadable = [], ...fields } = reply as typeof reply & { readonly unreadable?: readonly string[] };
+        const parts = [...(operation.shown?.(reply as never) ?? shownReply(fields)), ...unreadableParts(unreadable)];
         return { text: textOfParts(parts), json: reply };
       };
     },

@@ -43,6 +43,13 @@ export const deviceDamages: Damages = {
     kind: 'lost_save',
     lasting: ofAccount(saver, ({ id }) => redis.hdel(keysOf(id).texts, 'tetris/slot/1/1')),
   },
+  'a save whose size is beyond all saves': {
+    kind: 'lost_save',
+    lasting: ofAccount(saver, async ({ id }) => {
+      const line = (await redis.hget(keysOf(id).saves, 'tetris/slot'))!;
+      await redis.hset(keysOf(id).saves, 'tetris/slot', line.replace(/^(\d+) \d+/, `$1 ${'9'.repeat(20)}`));
+    }),
+  },
   'data of a save that has no version': {
     kind: 'save_without_version',
     lasting: ofAccount(saver, ({ id }) => redis.hset(keysOf(id).texts, 'tetris/slot/9/0', '{}')),

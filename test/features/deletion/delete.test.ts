@@ -96,6 +96,14 @@ describe('POST /v1/account/delete by a guest', () => {
     await expectErased(accountId);
   });
 
+  test('ends although the last entry of the ledger has a seq beyond all ledgers', async () => {
+    const installId = freshId();
+    await credit(installId, 5, 'a');
+    await redis.lset(`{${accountIdOf(installId)}}:ledger`, -1, `${'9'.repeat(20)}:5 c5 mx12iypm a`);
+    await deleted({ installId });
+    await expectErased(accountIdOf(installId));
+  });
+
   test('of 50 requests at once one deletes, and none fails', async () => {
     const installId = freshId();
     await credit(installId, 1, 'a');

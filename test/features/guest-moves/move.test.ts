@@ -7,7 +7,7 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { codeOf, forFile, freshId, isOnCluster, signIn, start, type TestReply } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
-import { balanceOf as balanceAt, historyOf, postAs, signInToStore, type Who } from '../../store.ts';
+import { balanceOf as balanceAt, historyOf, postAs, provision, signInToStore, type Who } from '../../store.ts';
 import { catalogueFile, catalogueOf } from '../highscores/catalogue-of.ts';
 
 const service = await forFile(start());
@@ -167,6 +167,22 @@ describe('coins in a move', () => {
     // Smaller guests still move into an account with 50 large ones.
     if (entries === 101) expect((await moveIn(await guestWith(1), subject)).body.moved).toBe(true);
   });
+});
+
+describe('a guest with a damaged ledger', () => {
+  test.each(['nonsense', `${'9'.repeat(20)}:3 c2 mx12iypm key-1`])(
+    'is not frozen, and moves once the ledger is mended: %s',
+    async (damaged) => {
+      const [installId, subject] = [await guestWith(2), freshId('subject')];
+      const ledger = coinKeys.ledger(accountIdOf(installId));
+      const entry = (await redis.lindex(ledger, -1))!;
+      await redis.lset(ledger, -1, damaged);
+      expect(codeOf(await provision(service, subject, { installId }))).toBe('500 internal');
+      expect(await redis.get(standingKey(accountIdOf(installId)))).toBeNull();
+      await redis.lset(ledger, -1, entry);
+      expect((await moveIn(installId, subject)).body).toMatchObject({ moved: true, movedCoins: 3 });
+    },
+  );
 });
 
 describe('a guest that moves into a store account', () => {

@@ -89,6 +89,22 @@ describe('a save', () => {
     expect((await one.save('other', 1)).body.version).toBe(1);
   });
 
+  test('with a size or version beyond all saves is read as lost at once, and can be written again', async () => {
+    const { save, load, list, installId } = player();
+    await save('slot-1', { a: 1 });
+    const { saves } = keysOf(accountIdOf(installId));
+    const line = (await redis.hget(saves, 'tetris/slot-1'))!;
+    for (const damaged of [line.replace(/^1 7 /, `1 ${'9'.repeat(15)} `), line.replace(/^1 7 /, '1 0 ')]) {
+      await redis.hset(saves, 'tetris/slot-1', damaged);
+      expect((await load('slot-1')).status).not.toBe(503);
+      expect((await list()).length).toBe(1);
+      expect((await save('slot-1', { a: damaged })).status).toBe(200);
+      await redis.hset(saves, 'tetris/slot-1', line);
+    }
+    // The audits of other tests find nothing of it.
+    await redis.del(saves, keysOf(accountIdOf(installId)).texts);
+  });
+
   test('of very many deleted names stays small, and none of the names begins again', async () => {
     const one = player();
     await one.save('n0', 0);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Holding, HoldingServices } from '../../../accounts/holdings.ts';
+import { Parts } from '../../../redis/unreadable.ts';
 import { forgetBuyers } from '../core/buyers.ts';
 import { listedPart, listedParts } from './purchases-of-account.ts';
 import { LISTED, type PurchaseDocument } from './model.ts';
@@ -38,7 +39,8 @@ export const purchaseHolding = {
         const from = Number(place);
         const { size, listed } = await listedPart(accountId, from, scripts, AT_ONCE);
         const next = from + AT_ONCE < size ? String(from + AT_ONCE) : undefined;
-        return { lists: { coinPurchases: await shown(listed, scripts, shownCoinPurchase) }, next, reads: 1 + listed.length };
+        const coinPurchases = await shown(listed, scripts, shownCoinPurchase, new Parts());
+        return { lists: { coinPurchases }, next, reads: 1 + listed.length };
       },
     },
   },
@@ -48,10 +50,10 @@ export const purchaseHolding = {
         .array(OperatorPurchase)
         .meta({ description: `Coins bought in an app store: the newest ${MOST_SHOWN}, oldest first.` }),
     },
-    async show({ accountId }, { scripts }) {
+    async show({ accountId }, { scripts }, parts) {
       const { size } = await listedPart(accountId, 0, scripts, 0);
       const { listed } = await listedPart(accountId, Math.max(0, size - MOST_SHOWN), scripts, MOST_SHOWN);
-      return { coinPurchases: await shown(listed, scripts, operatorPurchase) };
+      return { coinPurchases: await shown(listed, scripts, operatorPurchase, parts) };
     },
   },
 } satisfies Holding;
@@ -66,7 +68,8 @@ async function shown<Shown>(
   listed: readonly (readonly [purchaseId: string, at: string])[],
   scripts: HoldingServices['scripts'],
   show: (purchaseId: string, document: PurchaseDocument) => Shown,
+  parts: Parts,
 ): Promise<Shown[]> {
   const ids = listed.map(([purchaseId]) => purchaseId);
-  return (await readPurchases(ids, scripts)).map(({ purchaseId, document }) => show(purchaseId, document));
+  return (await readPurchases(ids, scripts, parts)).map(({ purchaseId, document }) => show(purchaseId, document));
 }

@@ -7,6 +7,7 @@ import { defineScript } from '../../../redis/script.ts';
 import { limitParameter } from '../../../server/http/endpoint.ts';
 import { purchaseKeys } from './model.ts';
 import { CoinPurchase, PurchaseId, shownCoinPurchase } from './shown-coin-purchase.ts';
+import { Parts } from '../../../redis/unreadable.ts';
 import { readPurchases } from './purchase-record.ts';
 
 export const pageScript = defineScript({
@@ -52,7 +53,7 @@ export const listPurchases = endpoint({
     const [word, ...found] = await scripts.runAs(caller, pageScript, keys, { after: cursor ?? '', count: limit + 1 });
     if (word === 'unknown_place') throw invalid('cursor', 'Must be the nextCursor of an earlier page');
     const listed = found.slice(0, limit);
-    const known = await readPurchases(listed, scripts);
+    const known = await readPurchases(listed, scripts, new Parts());
     // The list may name a purchase whose owner was deleted.
     const purchases = known.flatMap(({ purchaseId, document }) => (document.owner === '-' ? [] : shownCoinPurchase(purchaseId, document)));
     return { purchases, nextCursor: found.length > limit ? listed.at(-1) : undefined };

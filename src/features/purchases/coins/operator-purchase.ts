@@ -57,6 +57,11 @@ export const OperatorPurchase = z
   })
   .meta({ id: 'OperatorCoinPurchase' });
 
+/** A purchase of coins that an operator asks for. If its record is damaged, any field but the id may be missing. */
+export const ShownPurchase = OperatorPurchase.partial()
+  .required({ purchaseId: true })
+  .meta({ id: 'ShownCoinPurchase', description: 'As `OperatorCoinPurchase`. A field whose data is damaged is left out.' });
+
 export function operatorPurchase(purchaseId: string, document: PurchaseDocument): z.input<typeof OperatorPurchase> {
   const { owner, orderId, sku, packageName, buyer, taken, grantedAt, refundedAt, checkedAt, isFinished, faults, moves } = document;
   return {

@@ -1,6 +1,7 @@
 import { defineLibrary, defineScript } from '../../../redis/script.ts';
 import { purchaseScript } from '../core/purchase-script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import type { Parts } from '../../../redis/unreadable.ts';
 import type { ProductPurchase } from '../../../stores/store.ts';
 import type { StoreName } from '../../../stores/stores.ts';
 import { readFields } from '../core/purchase-fields.ts';
@@ -85,10 +86,18 @@ export interface FoundPurchase {
   readonly document: PurchaseDocument;
 }
 
-/** Reads purchases. Purchases without a record are not in the result. */
-export async function readPurchases(purchaseIds: readonly string[], scripts: ScriptRunner): Promise<FoundPurchase[]> {
-  const documents = await Promise.all(purchaseIds.map((purchaseId) => readPurchase(purchaseId, scripts)));
-  return documents.flatMap((document, index) => (document === undefined ? [] : [{ purchaseId: purchaseIds[index]!, document }]));
+/** The name of a purchase as the audit has it. */
+export const nameOfPurchase = (purchaseId: string): string => `coin-purchase ${purchaseId}`;
+
+/**
+ * Reads purchases. Purchases without a record are not in the result.
+ * @param parts notes the purchases whose records are damaged, which are left out
+ */
+export function readPurchases(purchaseIds: readonly string[], scripts: ScriptRunner, parts: Parts): Promise<FoundPurchase[]> {
+  return parts.readEach(purchaseIds, nameOfPurchase, async (purchaseId) => {
+    const document = await readPurchase(purchaseId, scripts);
+    return document && { purchaseId, document };
+  });
 }
 
 interface Recording {

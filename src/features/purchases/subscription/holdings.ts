@@ -55,11 +55,11 @@ export const subscriptionHolding = {
         .array(OperatorPurchase)
         .meta({ description: `${MOST_SHOWN} at most; those that decide about the subscription come first.` }),
     },
-    async show({ fields, owners }, { scripts, now, config }) {
+    async show({ fields, owners }, { scripts, now, config }, parts) {
       const facts = subscriptionFactsOf(valuesOf(fields, subscriptionFields), config.SUBSCRIPTION_REPORTS);
       return {
         subscription: { ...subscriptionOf(facts, now()), reportedAt: isoTime(fields['reportedAt']) },
-        purchases: await purchasesForOperator(fields['purchases'] ?? '', owners, scripts),
+        purchases: await purchasesForOperator(fields['purchases'] ?? '', owners, scripts, parts),
       };
     },
   },

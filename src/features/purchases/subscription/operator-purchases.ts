@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isoTime } from '../../../accounts/merge-rules.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import type { Parts } from '../../../redis/unreadable.ts';
 import { purchasesOf, RecordedPurchase, shownPurchase, subscriptionKeys } from './model.ts';
 import { Queue } from '../../../redis/queue.ts';
 import { refundAt } from '../core/check-schedule.ts';
@@ -37,29 +38,36 @@ export async function purchasesForOperator(
   field: string,
   owners: readonly string[],
   scripts: ScriptRunner,
+  parts: Parts,
 ): Promise<z.input<typeof OperatorPurchase>[]> {
   const lines = new Map(field.split('\n').flatMap((line) => (line === '' ? [] : [[line.split(' ', 1)[0]!, line]])));
-  const recorded = await Promise.all(owners.slice(0, MOST_GUESTS + 1).map((owner) => purchasesRecordedBy(owner, '0', scripts)));
+  const recorded = await parts.readEach(
+    owners.slice(0, MOST_GUESTS + 1),
+    (owner) => `purchases of ${owner}`,
+    (owner) => purchasesRecordedBy(owner, '0', scripts),
+  );
   const others = new Set(recorded.flatMap(({ members }) => members.filter((hash) => !lines.has(hash))));
   const shown = async (purchase: string, line: string | undefined) => {
     const document = await readPurchase(purchase, scripts);
     // Another account may own the purchase now, or another purchase may have replaced it.
     const isOwn = document !== undefined && document.id !== '' && document.retiredBy === '' && owners.includes(document.owner);
-    if (line === undefined && !isOwn) return [];
+    if (line === undefined && !isOwn) return undefined;
     const [known] = line === undefined ? [document!] : purchasesOf(line);
-    return [
-      {
-        purchase,
-        ...shownPurchase(known!),
-        packageName: document?.packageName === '' ? undefined : document?.packageName,
-        test: document?.isTest === true ? (true as const) : undefined,
-        nextCheckAt: isoTime(document?.dueAt),
-        failedChecks: document?.faults ?? 0,
-      },
-    ];
+    return {
+      purchase,
+      ...shownPurchase(known!),
+      packageName: document?.packageName === '' ? undefined : document?.packageName,
+      test: document?.isTest === true ? (true as const) : undefined,
+      nextCheckAt: isoTime(document?.dueAt),
+      failedChecks: document?.faults ?? 0,
+    };
   };
   const asked = [...lines.keys(), ...others].slice(0, MOST_SHOWN);
-  return (await Promise.all(asked.map((hash) => shown(hash, lines.get(hash))))).flat();
+  return parts.readEach(
+    asked,
+    (hash) => `purchase ${hash}`,
+    (hash) => shown(hash, lines.get(hash)),
+  );
 }
 
 /** The products of the test purchases that an account's lines name. @param field the account's field `purchases` */
@@ -112,18 +120,20 @@ const MOST_UNOWNED_READ = 500;
 /**
  * Purchases that notifications named and that no account owns. The purchases that the store refunds soonest come first. The purchases that
  * the store has not confirmed come last.
+ * @param parts notes damaged purchases, which are left out
  */
-export async function unownedPurchases(scripts: ScriptRunner): Promise<z.input<typeof UnownedPurchase>[]> {
+export async function unownedPurchases(scripts: ScriptRunner, parts: Parts): Promise<z.input<typeof UnownedPurchase>[]> {
   const due = await new Queue(subscriptionKeys.unowned, scripts).earliest(MOST_UNOWNED_READ);
-  const documents = await Promise.all(due.map(([hash]) => readPurchase(hash, scripts)));
-  const unowned = due.flatMap(([hash, dueAt], index) => {
-    const document = documents[index];
-    return document === undefined || document.owner !== '' ? [] : [{ hash, document, dueAt }];
+  const unowned = await parts.readEach(due, nameOf, async ([hash, dueAt]) => {
+    const document = await readPurchase(hash, scripts);
+    return document === undefined || document.owner !== '' ? undefined : { hash, document, dueAt };
   });
   const refundedAt = ({ document }: (typeof unowned)[number]): number => refundAt(document) ?? Number.MAX_SAFE_INTEGER;
   const longestRefunded = unowned.toSorted((one, other) => refundedAt(one) - refundedAt(other)).slice(0, MOST_SHOWN);
   return longestRefunded.map(({ hash, document, dueAt }) => shownUnowned(hash, document, dueAt));
 }
+
+const nameOf = ([hash]: readonly [hash: string, dueAt: number]): string => `purchase ${hash}`;
 
 function shownUnowned(hash: string, document: PurchaseDocument, dueAt: number): z.input<typeof UnownedPurchase> {
   const { packageName, productId, state, expiresAt, orderId, noticedAt, boughtAt, faults } = document;

@@ -1,7 +1,7 @@
 import { admin, Failed, type Answer } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
 import { aroundLink, filterOf, type Filter } from './console-fields.ts';
-import { draw, facts, link, listed, row, section, type Asked, type Part, type Shown } from './console-parts.ts';
+import { damaged, draw, facts, link, listed, row, section, type Asked, type Part, type Shown } from './console-parts.ts';
 import { moveButton } from './console-lists.ts';
 import * as shown from '../../shown/shown-account.ts';
 import type { ShownAccount } from '../../account-reply.ts';
@@ -18,10 +18,12 @@ export async function timelineView(asked: Asked): Promise<Shown> {
   } = asked;
   const words = ['accounts', id, 'timeline'];
   const { form, sent, typed } = filterOf('accounts timeline', words, asked);
-  const { accountId, moments, nextTo } = await admin(`/accounts/${encodeURIComponent(id)}/timeline`, { ...sent, limit: '100' }, signal);
+  const answer = await admin(`/accounts/${encodeURIComponent(id)}/timeline`, { ...sent, limit: '100' }, signal);
+  const { accountId, moments, nextTo } = answer;
   return {
     title: `Timeline of ${accountId}`,
     parts: [
+      ...damaged(answer),
       link(['accounts', accountId], 'The account'),
       form,
       section(
@@ -48,7 +50,7 @@ export async function accountView(asked: Asked): Promise<Shown> {
   const words = ['accounts', id];
   const ledgerFilter = filterOf('accounts history', words, asked);
   const eventFilter = filterOf('accounts events', words, asked);
-  const [account, { because }, page, { entries: changes }, told] = await Promise.all([
+  const [account, explained, page, { entries: changes }, told] = await Promise.all([
     admin(path, {}, signal),
     admin(`${path}/explain`, {}, signal),
     admin(`${path}/history`, { limit: '50', cursor, ...ledgerFilter.sent }, signal),
@@ -57,12 +59,13 @@ export async function accountView(asked: Asked): Promise<Shown> {
   ]);
   const { accountId, state } = account;
   const change = (verb: string, isUseful = true): Part => (isUseful ? changeButton(`accounts ${verb}`, { accountId }, asked) : '');
-  const { device } = account.trial;
+  const { device } = account.trial ?? {};
   const trial = (verb: string): Part => (device === undefined ? '' : changeButton(`trials ${verb}`, { device, account: accountId }, asked));
   return {
-    name: account.givenName?.name ?? account.boards.scores[0]?.name,
+    name: account.givenName?.name ?? account.boards?.scores[0]?.name,
     title: `Account ${account.accountId}`,
     parts: [
+      ...damaged(account, explained, page, told ?? {}),
       link([...words, 'timeline'], 'Its life as one timeline'),
       ...(account.movedFrom === undefined
         ? []
@@ -75,21 +78,21 @@ export async function accountView(asked: Asked): Promise<Shown> {
         section(
           'Entitlement',
           facts(shown.entitlement(account)),
-          sentences(because),
+          sentences(explained.because),
           row(change('give'), change('take-back', account.gift !== undefined), trial('restart'), trial('restore')),
         ),
         section('Name', name(account), row(change('rename'), change('unname', account.givenName !== undefined))),
       ),
       section(
         'Notes',
-        listed(shown.notes, account.notes, {
+        listed(shown.notes, account.notes ?? [], {
           act: ({ id: note }) => changeButton('accounts drop-note', { accountId, note }, asked, `the note ${note}`, 'Remove'),
         }),
         row(change('note')),
       ),
       section(
         'Sign-ins',
-        listed(shown.signIns, account.signIns, {
+        listed(shown.signIns, account.signIns ?? [], {
           act: ({ id, provider }) =>
             changeButton('accounts remove-sign-in', { accountId, signIn: id }, asked, `the sign-in ${id} (${provider})`, 'Remove'),
         }),
@@ -98,14 +101,14 @@ export async function accountView(asked: Asked): Promise<Shown> {
       section('Ledger', ledger(page, accountId, words, ledgerFilter, cursor)),
       section(
         'Saves',
-        listed(shown.saves, account.saves, {
+        listed(shown.saves, account.saves ?? [], {
           act: ({ game, name: save }) =>
             changeButton('saves bring-back', { accountId, game, name: save }, asked, `the save ${game}/${save}`),
         }),
       ),
-      section('Purchases of coins', listed(shown.coinPurchases, account.coinPurchases)),
+      section('Purchases of coins', listed(shown.coinPurchases, account.coinPurchases ?? [])),
       section('Subscriptions', subscriptions(account, asked)),
-      make('div', { className: 'grid' }, section('Rooms', listed(shown.seats, account.rooms)), section('Boards', boards(account))),
+      make('div', { className: 'grid' }, section('Rooms', listed(shown.seats, account.rooms ?? [])), section('Boards', boards(account))),
       section('What operators did', listed(logEntries, changes)),
       section('Events', events(told, words, eventFilter, query.get('events'))),
     ],
@@ -116,7 +119,8 @@ const sentences = (all: readonly string[]): HTMLElement =>
   make('ul', { className: 'stack because' }, ...all.map((sentence) => make('li', { textContent: sentence })));
 
 /** The sessions of pairings and of sign-ins with the store. */
-function sessions({ accountId, sessions: { listed: open, signOutsEverywhere } }: ShownAccount, asked: Asked): HTMLElement {
+function sessions({ accountId, sessions: held }: ShownAccount, asked: Asked): HTMLElement {
+  const { listed: open = [], signOutsEverywhere } = held ?? {};
   const named = open.map((session) => ({ ...session, userAgent: browserOf(session.userAgent) }));
   return make(
     'div',
@@ -124,7 +128,7 @@ function sessions({ accountId, sessions: { listed: open, signOutsEverywhere } }:
     listed(shown.sessions, named, {
       act: ({ id }) => changeButton('accounts end-session', { accountId, session: id }, asked, `the session ${id}`, 'End'),
     }),
-    make('p', { className: 'hint', textContent: shown.signedOut(signOutsEverywhere) }),
+    signOutsEverywhere === undefined ? '' : make('p', { className: 'hint', textContent: shown.signedOut(signOutsEverywhere) }),
   );
 }
 
@@ -190,7 +194,7 @@ function subscriptions(account: ShownAccount, asked: Asked): HTMLElement {
     'div',
     {},
     facts(shown.subscription(account)),
-    listed(shown.subscriptionPurchases, account.purchases, { act: ({ purchase }) => moveButton(purchase, asked) }),
+    listed(shown.subscriptionPurchases, account.purchases ?? [], { act: ({ purchase }) => moveButton(purchase, asked) }),
   );
 }
 
@@ -199,7 +203,7 @@ function boards(account: ShownAccount): HTMLElement {
   return make(
     'div',
     {},
-    listed(shown.scores, account.boards.scores),
+    listed(shown.scores, account.boards?.scores ?? []),
     make('ul', { className: 'stack because' }, ...games.map((game) => make('li', {}, link(['boards', game], game)))),
     more > 0 ? make('p', { className: 'hint', textContent: `and ${more} more` }) : '',
   );

@@ -18,6 +18,7 @@ import {
   type Asked,
   type Part,
   type Shown,
+  damaged,
 } from './console-parts.ts';
 import { listed as accountsShown, looked } from '../../shown/shown-account.ts';
 import { archivesOf, entries, seasonsOf } from '../../shown/shown-boards.ts';
@@ -55,7 +56,7 @@ export async function boardView(asked: Asked): Promise<Shown> {
   const from = Math.max(1, Number(query.get('from')) || 1);
   const [season, archive] = [query.get('season') ?? '', query.get('archive') ?? ''];
   const page = { from: String(from), to: String(from + PAGE - 1), season: archive === '' ? season : '', archive };
-  const [board, { seasons }] = await Promise.all([admin(path, page, signal), admin(`${path}/seasons`, {}, signal)]);
+  const [board, ofSeasons] = await Promise.all([admin(path, page, signal), admin(`${path}/seasons`, {}, signal)]);
   const words = ['boards', game];
   const isOpen = archive === '';
   const remove = ({ playerId, name }: Answer): Part =>
@@ -69,14 +70,18 @@ export async function boardView(asked: Asked): Promise<Shown> {
   return {
     title: `Board of ${game}`,
     parts: [
+      ...damaged(board, ofSeasons),
       section(
         archive !== '' ? `Archive ${archive}` : board.season === undefined ? 'All time' : `Season ${board.season.id ?? board.season}`,
-        make('p', { className: 'hint', textContent: board.count === 1 ? '1 entry' : `${coins(board.count)} entries` }),
+        make('p', {
+          className: 'hint',
+          textContent: board.count === 1 ? '1 entry' : `${board.count === undefined ? '?' : coins(board.count)} entries`,
+        }),
         listed(entries, board.entries, { act: remove }),
         pages,
         isOpen && board.count > 0 ? changeButton('boards reset', { game }, asked) : '',
       ),
-      section('Seasons', link(words, 'All time', { season: 'all' }), listed(seasonsOf(game), seasons)),
+      section('Seasons', link(words, 'All time', { season: 'all' }), listed(seasonsOf(game), ofSeasons.seasons)),
       section('Archives', listed(archivesOf(game), board.archives, { act: (archive: Answer) => dropButton(game, archive, asked) })),
     ],
   };
@@ -111,13 +116,15 @@ export async function accountsView(asked: Asked): Promise<Shown> {
 
 export async function purchasesView(asked: Asked): Promise<Shown> {
   const { signal } = asked;
-  const { purchases, subscriptions } = await admin('/purchases', {}, signal);
+  const answer = await admin('/purchases', {}, signal);
+  const { purchases, subscriptions } = answer;
   const named = input('purchase', '', { required: true, placeholder: 'GPA.…' });
   const form = addressForm([['A purchase, by its order number', named]], () => hashOf(['purchases', named.value.trim()]));
   return {
     title: 'Purchases',
     parts: [
       form,
+      ...damaged(answer),
       section('Stuck', listed(stuckPurchases, purchases)),
       section(
         'Subscriptions without an owner',
@@ -142,10 +149,12 @@ export async function purchaseView(asked: Asked): Promise<Shown> {
     signal,
   } = asked;
   const path = `/purchases/${encodeURIComponent(id)}`;
-  const { purchase } = await admin(path, {}, signal);
+  const answer = await admin(path, {}, signal);
+  const { purchase } = answer;
   return {
     title: `Purchase ${purchase.orderId ?? purchase.purchaseId}`,
     parts: [
+      ...damaged(answer),
       section(
         'What it is',
         facts(purchaseFacts(purchase)),
@@ -159,13 +168,15 @@ export async function purchaseView(asked: Asked): Promise<Shown> {
 export async function logView(view: Asked): Promise<Shown> {
   const { query, signal } = view;
   const { form, sent: asked, typed } = filterOf('log list', ['log'], view);
-  const { entries: changes, nextCursor } = await admin('/log', { ...asked, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
+  const answer = await admin('/log', { ...asked, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
+  const { entries: changes, nextCursor } = answer;
   const said = make('span', { className: 'hint' });
   said.setAttribute('role', 'status');
   return {
     title: 'Log',
     parts: [
       form,
+      ...damaged(answer),
       make(
         'div',
         { className: 'row' },

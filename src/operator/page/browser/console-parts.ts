@@ -1,4 +1,5 @@
 import type { Cell, Listing } from '../../shown/cells.ts';
+import { unreadableParts } from '../../shown/shown-reply.ts';
 import { outcomeOf, type LogEntry } from '../../shown/shown-log.ts';
 import type { Operator } from './console-calls.ts';
 import { formatted, make } from '../../../web/browser/dom.ts';
@@ -108,6 +109,12 @@ export function listed<Row>(
 }
 
 export const coins = (count: number): string => formatted(count);
+
+/** Says what the answers leave out because its data is damaged. */
+export function damaged(...answers: readonly { readonly unreadable?: readonly string[] }[]): Part[] {
+  const names = [...new Set(answers.flatMap(({ unreadable = [] }) => unreadable))];
+  return unreadableParts(names).map((text) => make('p', { className: 'lead', textContent: text as string }));
+}
 
 /** A link within the console. The words are encoded, although ids of the service do not need it. */
 export function link(words: readonly string[], text: string, query: Readonly<Record<string, string>> = {}): HTMLAnchorElement {

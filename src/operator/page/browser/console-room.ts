@@ -1,7 +1,21 @@
 import { admin, Failed, mayAct, type Answer } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
 import { filterOf } from './console-fields.ts';
-import { addressForm, button, facts, field, hashOf, input, link, listed, row, section, type Asked, type Shown } from './console-parts.ts';
+import {
+  addressForm,
+  button,
+  damaged,
+  facts,
+  field,
+  hashOf,
+  input,
+  link,
+  listed,
+  row,
+  section,
+  type Asked,
+  type Shown,
+} from './console-parts.ts';
 import { hands, roomFacts, roomRows, sittings, whoIsThere, type Sitting } from '../../shown/shown-rooms.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
 
@@ -42,6 +56,7 @@ export async function roomView(asked: Asked): Promise<Shown> {
   return {
     title: `Room ${found.room.code}`,
     parts: [
+      ...damaged(found),
       section('Now', page.bar, page.rate, page.facts, page.acts),
       section('Who is there', page.seats),
       section('State', page.state),

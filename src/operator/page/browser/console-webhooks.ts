@@ -1,14 +1,17 @@
 import { admin, type Answer } from './console-calls.ts';
 import { changeButton } from './console-change.ts';
-import { facts, hashOf, listed, row, section, type Asked, type Part, type Shown } from './console-parts.ts';
+import { damaged, facts, hashOf, listed, row, section, type Asked, type Part, type Shown } from './console-parts.ts';
 import { deliveries as allDeliveries, webhookFacts, webhooks as allWebhooks } from '../../shown/shown-webhooks.ts';
 
 /** The webhooks, and the state of their deliveries. */
 export async function webhooksView(asked: Asked): Promise<Shown> {
-  const { webhooks } = await admin('/webhooks', {}, asked.signal);
+  const answer = await admin('/webhooks', {}, asked.signal);
   return {
     title: 'Webhooks',
-    parts: [section('All webhooks', listed(allWebhooks, webhooks), row(changeButton('webhooks add', {}, asked)))],
+    parts: [
+      ...damaged(answer),
+      section('All webhooks', listed(allWebhooks, answer.webhooks), row(changeButton('webhooks add', {}, asked))),
+    ],
   };
 }
 
@@ -37,21 +40,23 @@ export async function webhookView(asked: Asked): Promise<Shown> {
     signal,
   } = asked;
   const path = `/webhooks/${encodeURIComponent(id)}`;
-  const [{ webhook }, { deliveries }] = await Promise.all([admin(path, {}, signal), admin(`${path}/deliveries`, { limit: '50' }, signal)]);
+  const [answer, told] = await Promise.all([admin(path, {}, signal), admin(`${path}/deliveries`, { limit: '50' }, signal)]);
+  const { webhook } = answer;
   const change = (verb: string, by: Asked = asked): Part => changeButton(`webhooks ${verb}`, { id }, by);
   const toList = { ...asked, again: () => void (location.hash = hashOf(['webhooks'])) };
   return {
     title: `Webhook ${id}`,
     parts: [
+      ...damaged(answer, told),
       section(
         'What it is',
-        facts(webhookFacts(webhook)),
-        webhook.failing === true ? row(change('repeat-failed')) : '',
-        row(change(webhook.state === 'disabled' ? 'enable' : 'disable'), change('replay'), change('rotate'), change('remove', toList)),
+        webhook === undefined ? '' : facts(webhookFacts(webhook)),
+        webhook?.failing === true ? row(change('repeat-failed')) : '',
+        row(change(webhook?.state === 'disabled' ? 'enable' : 'disable'), change('replay'), change('rotate'), change('remove', toList)),
       ),
       section(
         'Last deliveries',
-        listed(allDeliveries, deliveries as Answer[], {
+        listed(allDeliveries, told.deliveries as Answer[], {
           act: ({ event }) => changeButton('webhooks repeat', { id, event }, repeating(id, event, asked), `the event ${event}`),
         }),
       ),
