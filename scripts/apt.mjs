@@ -1,7 +1,7 @@
 // Downloads Debian packages with apt-get and unpacks them with dpkg-deb into folders of the project. Needs no root and
 // changes nothing on the system: its package lists, its archive folder and its held packages stay as they are.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SetupProblem, diskIsFull } from './problem.mjs';
 
@@ -43,6 +43,26 @@ function attempts(staging) {
   return [() => system, () => updated(own), () => unpinned];
 }
 
+// Settings for packages of Debian's testing with all that they need, libc6 included, on any Debian: from the archive of the system's own
+// sources, with package lists of the project. Such programs need the loader of that libc6.
+export function testingSettings(staging) {
+  const apt = join(staging, 'apt');
+  for (const folder of ['state/lists', 'cache/archives']) mkdirSync(join(apt, folder, 'partial'), { recursive: true });
+  const settings = ['--quiet', '--config-file', writeSettings(apt)];
+  const known = command('apt-get', [...settings, 'indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages']).split('\n');
+  // The archive of security updates has no testing.
+  const archive = known.find((uri) => /\/debian\/?$/.test(uri));
+  if (!archive) throw new FinalProblem("none is installed, and no source of apt is Debian's main archive");
+  const keys = '/usr/share/keyrings/debian-archive-keyring.gpg';
+  writeFileSync(join(apt, 'sources.list'), `deb ${existsSync(keys) ? `[signed-by=${keys}] ` : ''}${archive} testing main\n`);
+  return updated([
+    ...settings,
+    ...options({ 'Dir::State': `${apt}/state`, 'Dir::Cache': `${apt}/cache`, 'Dir::State::status': '/dev/null' }),
+    ...options({ 'Dir::Etc::sourcelist': `${apt}/sources.list`, 'Dir::Etc::sourceparts': '/dev/null' }),
+    ...options({ 'Dir::Etc::preferences': '/dev/null', 'Dir::Etc::preferencesparts': '/dev/null' }),
+  ]);
+}
+
 function options(values) {
   return Object.entries(values).flatMap(([name, value]) => ['--option', `${name}=${value}`]);
 }
@@ -79,10 +99,13 @@ function updated(settings) {
   return settings;
 }
 
-export function download(settings, names, into) {
+export function download(settings, names, into, { withLibc = false } = {}) {
   rmSync(into, { recursive: true, force: true });
   mkdirSync(into, { recursive: true });
-  command('apt-get', [...settings, 'download', ...missingPackages(settings, names)], { cwd: into });
+  const packages = missingPackages(settings, names);
+  // The system's loader needs the system's own libc6. With another libc6 on LD_LIBRARY_PATH every program crashes.
+  if (!withLibc) packages.delete('libc6');
+  command('apt-get', [...settings, 'download', ...packages], { cwd: into });
 }
 
 // `apt-get install --print-uris` prints what an installation would download, one line a package: 'address' file-name size
@@ -94,10 +117,7 @@ function missingPackages(settings, names) {
   const despiteHolds = ['--ignore-hold', '--allow-change-held-packages'];
   const install = ['install', '--print-uris', '--yes', '--no-install-recommends', ...despiteHolds, ...names];
   const lines = command('apt-get', [...settings, ...install]).matchAll(/^'[^']*' ([^_\s]+)_\S+ \d+/gm);
-  const packages = new Set([...names, ...Array.from(lines, ([, name]) => name)]);
-  // The system's loader needs the system's own libc6. With another libc6 on LD_LIBRARY_PATH every program crashes.
-  packages.delete('libc6');
-  return packages;
+  return new Set([...names, ...Array.from(lines, ([, name]) => name)]);
 }
 
 export function unpack(packages, root) {

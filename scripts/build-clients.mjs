@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { model } from '../src/clients/model.mjs';
 import * as csharp from '../src/clients/csharp/generate.mjs';
 import { metas } from '../src/clients/csharp/metas.mjs';
+import * as gdscript from '../src/clients/gdscript/generate.mjs';
 import * as python from '../src/clients/python/generate.mjs';
 import { project } from './problem.mjs';
 
-const languages = { csharp, python };
+const languages = { csharp, gdscript, python };
 
 const made = Object.entries(languages).map(([name, { file, generated }]) => [join(name, file), () => generated(model())]);
 // Unity ignores files without one.

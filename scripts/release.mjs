@@ -115,6 +115,7 @@ function replace(file, from, to) {
 function writeRelease() {
   run('npm', ['version', version, '--no-git-tag-version']);
   replace('CHANGELOG.md', '\n## Unreleased\n', `\n## Unreleased\n\n## ${version} - ${new Date().toISOString().slice(0, 10)}\n`);
+  replace('src/clients/gdscript/addons/coinop/plugin.cfg', /^version=.*$/m, `version="${version}"`);
   replace('src/clients/python/pyproject.toml', /^version = .*$/m, `version = "${version}"`);
   replace('src/clients/csharp/package.json', /"version": ".*"/, `"version": "${version}"`);
   replace('docs/upgrading.md', /^(## From \S+ to) the unreleased version$/m, `$1 ${version}`);

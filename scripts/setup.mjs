@@ -6,6 +6,7 @@
 //   - Redis 7.0 or newer, on the PATH or unpacked to .cache/redis/redis-server                (redis.mjs)
 //   - for tests: Chromium, on the PATH or unpacked to .cache/chromium/chromium                (chromium.mjs)
 //   - for prove:operations: Prometheus, nginx and Caddy, unpacked to .cache/operations     (operations.mjs)
+//   - for prove:clients: Godot, on the PATH or unpacked to .cache/godot/godot                 (godot.mjs)
 //   - for prove:openapi: Java, Mono, PHP, Ruby and Python with libraries, on the PATH or unpacked to .cache/languages (languages.mjs)
 //   - for prove:clients: Mono, Python and mypy, in the same way
 //
@@ -16,6 +17,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromiumIsThere, unpackChromium } from './chromium.mjs';
+import { godotIsThere, unpackGodot } from './godot.mjs';
 import { provideNode, linkNode, nodeIsThere, refuseForeignPlatform } from './node.mjs';
 import { languagesAreThere, unpackLanguages } from './languages.mjs';
 import { operationsAreThere, unpackOperations } from './operations.mjs';
@@ -30,6 +32,7 @@ const needsRedis = !(takesUrl && process.env.REDIS_URL);
 // Browser tests are skipped without a Chromium, so a single test file or the slow tests do not fetch one.
 const needsChromium = /^pre(test|test:coverage|prove:(pages|suite))$/.test(process.env.npm_lifecycle_event ?? '');
 const languageProof = /^preprove:(openapi|clients)$/.exec(process.env.npm_lifecycle_event ?? '')?.[1];
+const needsGodot = process.env.npm_lifecycle_event === 'preprove:clients';
 const needsOperations = process.env.npm_lifecycle_event === 'preprove:operations';
 
 function everythingIsThere() {
@@ -38,6 +41,7 @@ function everythingIsThere() {
     packagesAreThere({ forStart }) &&
     (!needsRedis || redisIsThere()) &&
     (!needsChromium || chromiumIsThere()) &&
+    (!needsGodot || godotIsThere()) &&
     (!needsOperations || operationsAreThere()) &&
     (!languageProof || languagesAreThere(languageProof))
   );
@@ -51,6 +55,7 @@ function provideWhatIsMissing() {
   }
   if (needsRedis && !redisIsThere()) unpackRedis({ takesUrl });
   if (needsChromium && !chromiumIsThere()) unpackChromium();
+  if (needsGodot && !godotIsThere()) unpackGodot();
   if (needsOperations && !operationsAreThere()) unpackOperations();
   if (languageProof && !languagesAreThere(languageProof)) provideLanguages();
 }

@@ -39,6 +39,7 @@ test.each([
 test('the version of a client is that of the service', () => {
   const { version } = JSON.parse(readFileSync(`${project}package.json`, 'utf8')) as { version: string };
   expect(readFileSync(`${project}src/clients/python/pyproject.toml`, 'utf8')).toContain(`version = "${version}"`);
+  expect(readFileSync(`${project}src/clients/gdscript/addons/coinop/plugin.cfg`, 'utf8')).toContain(`version="${version}"`);
   expect(readFileSync(`${project}src/clients/csharp/package.json`, 'utf8')).toContain(`"version": "${version}"`);
 });
 

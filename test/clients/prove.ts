@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { cases } from '../conformance/cases/cases.ts';
 import { inBrowsers, inUnity, languages } from '../conformance/languages.ts';
 import { mistakes } from '../conformance/mistakes.ts';
-import { build, Player, type Language } from '../conformance/play.ts';
+import { build, playable, Player, type Language } from '../conformance/play.ts';
 import { childEnvironment } from '../environment.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
 import { proveCoins, proveReadme, proveRoom } from './real.ts';
@@ -67,7 +67,12 @@ async function playWith({ figures, closing }: Stand, language: Language): Promis
   const player = new Player(language);
   closing.push(() => player.close());
   const outcomes: string[] = [];
+  const played = playable(language, cases);
   for (const each of cases) {
+    if (!played.includes(each)) {
+      outcomes.push('cannot');
+      continue;
+    }
     const problem = await player.play(each);
     outcomes.push(problem === undefined ? 'yes' : 'NO');
     if (problem !== undefined) console.log(`${language.name}: ${each.kind}: ${each.name}\n    ${problem}`);
@@ -103,7 +108,12 @@ async function plantAll(stand: Stand): Promise<void> {
     if (!runs(stand, language)) continue;
     const moved = (words: readonly string[]): string[] => words.map((word) => word.replace(project, `${stand.folder}/`));
     const [program, ...words] = command;
-    const copied = { name, command: [program!, ...moved(words)], ...(build && { build: [build[0]!, ...moved(build.slice(1))] }) };
+    const copied = {
+      name,
+      command: [program!, ...moved(words)],
+      lacks: language.lacks ?? [],
+      ...(build && { build: [build[0]!, ...moved(build.slice(1))] }),
+    };
     for (const { name: what, file, before, after } of mistakes.filter(({ language }) => language === name)) {
       const path = join(stand.folder, 'src/clients', name, file);
       const right = readFileSync(path, 'utf8');
@@ -125,7 +135,7 @@ async function plantAll(stand: Stand): Promise<void> {
 async function firstCaught(language: Language): Promise<string | undefined> {
   const player = new Player(language);
   try {
-    for (const each of cases) if ((await player.play(each)) !== undefined) return each.name;
+    for (const each of playable(language, cases)) if ((await player.play(each)) !== undefined) return each.name;
     return undefined;
   } finally {
     await player.close();

@@ -9,8 +9,16 @@ export interface Case {
   /** What the store has before the first start. The text `$install` of a value is the installId that the case gives. */
   readonly store?: Record<string, string>;
   readonly options?: Options;
+  /** What a language must be able to do for this case. A language that cannot do it says so in `languages.ts`. */
+  readonly needs?: Ability;
   readonly steps: readonly Step[];
 }
+
+/**
+ * `half surrogates`: a text can have half of a surrogate pair. `chunk extensions`: the runtime's own HTTP reads chunks with extensions, which
+ * no known server sends.
+ */
+export type Ability = 'half surrogates' | 'chunk extensions';
 
 export interface Options {
   installId?: string;

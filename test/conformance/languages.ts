@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { godot } from '../clients/godot.ts';
 import { languageProgram } from '../languages.ts';
 import type { Language } from './play.ts';
 
@@ -30,4 +31,10 @@ export const languages: readonly Language[] = [
   { name: 'javascript', command: [process.execPath, pathOf('javascript.ts')] },
   { name: 'python', command: [program('python3'), pathOf('python.py')] },
   csharp('csharp'),
+  {
+    name: 'gdscript',
+    command: [godot, '--headless', '--no-header', '--path', `${project}src/clients/gdscript`, '--script', pathOf('gdscript.gd')],
+    // Godot's texts have code points only, and its HTTPClient refuses such a chunk. The client then says `network`.
+    lacks: ['half surrogates', 'chunk extensions'],
+  },
 ];

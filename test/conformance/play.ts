@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { childEnvironment } from '../environment.ts';
-import type { After, Case, Json, Options, Pattern, Step, StepOf, Storage } from './case.ts';
+import type { Ability, After, Case, Json, Options, Pattern, Step, StepOf, Storage } from './case.ts';
 import { ClientProcess, type ClientEvent, type Report } from './client-process.ts';
 import { filled, misfit, type Names } from './pattern.ts';
 import { answer, answerRaw, cut, ScriptedServer, type Seen, type SeenSocket } from './scripted-server.ts';
@@ -12,6 +12,8 @@ export interface Language {
   readonly name: string;
   readonly command: readonly string[];
   readonly build?: readonly string[];
+  /** What this language cannot do. Cases that need it are not played. */
+  readonly lacks?: readonly Ability[];
 }
 
 /** Compiles the driver of a language. Throws with what the compiler says. */
@@ -21,6 +23,10 @@ export function build({ command, build: [compiler, ...words] = [] }: Language): 
   const { status, stdout, stderr, error } = spawnSync(compiler, words, { env: childEnvironment({}), encoding: 'utf8' });
   if (status !== 0) throw new Error(error?.message ?? stdout + stderr);
 }
+
+/** The cases that a language plays. */
+export const playable = ({ lacks = [] }: Language, cases: readonly Case[]): readonly Case[] =>
+  cases.filter(({ needs }) => !needs || !lacks.includes(needs));
 
 /** Real milliseconds for which the counts of server and client may differ. Only a driver that hangs reaches it. */
 const HANGS_MS = 60_000;

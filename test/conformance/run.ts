@@ -1,6 +1,6 @@
 import { cases } from './cases/cases.ts';
 import { languages } from './languages.ts';
-import { Player } from './play.ts';
+import { playable, Player } from './play.ts';
 
 /** `node test/conformance/run.ts [LANGUAGE] [TEXT]`: plays the cases whose name or kind has the text, and says which a client fails. */
 const [wanted = '', text = ''] = process.argv.slice(2);
@@ -8,7 +8,7 @@ let failures = 0;
 for (const language of languages.filter(({ name }) => name.includes(wanted))) {
   const player = new Player(language);
   const startedAt = Date.now();
-  const chosen = cases.filter(({ name, kind }) => name.includes(text) || kind === text);
+  const chosen = playable(language, cases).filter(({ name, kind }) => name.includes(text) || kind === text);
   for (const each of chosen) {
     const problem = await player.play(each);
     if (problem === undefined) continue;

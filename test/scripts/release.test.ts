@@ -30,7 +30,7 @@ let folder: string;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'coinop-release-'));
-  for (const path of ['bin', 'docs', 'bench/results', 'src/clients/python', 'src/clients/csharp'])
+  for (const path of ['bin', 'docs', 'bench/results', 'src/clients/python', 'src/clients/csharp', 'src/clients/gdscript/addons/coinop'])
     mkdirSync(join(folder, path), { recursive: true });
   const files = {
     'bin/npm': NPM,
@@ -39,6 +39,7 @@ beforeEach(() => {
     'CHANGELOG.md': CHANGELOG,
     'docs/upgrading.md': '# Upgrading\n\n## From 1.0.0 to the unreleased version\n\nNothing to do.\n',
     'bench/results/results.md': 'old figures\n',
+    'src/clients/gdscript/addons/coinop/plugin.cfg': '[plugin]\nversion="1.0.0"\n',
     'src/clients/python/pyproject.toml': '[project]\nversion = "1.0.0"\n',
     'src/clients/csharp/package.json': '{ "version": "1.0.0" }\n',
     '.gitignore': 'bin\n.cache\nasked\nfailing\n',
@@ -96,6 +97,7 @@ test('a release runs each step, then writes the version, the heading of the chan
     'CHANGELOG.md': expect.stringContaining(`## Unreleased\n\n## 1.1.0 - ${today}\n\n### Added\n\n- A thing.\n\n## 1.0.0 - `),
     'docs/upgrading.md': expect.stringContaining('## From 1.0.0 to 1.1.0\n'),
     'bench/results/results.md': 'figures',
+    'src/clients/gdscript/addons/coinop/plugin.cfg': '[plugin]\nversion="1.1.0"',
     'src/clients/python/pyproject.toml': '[project]\nversion = "1.1.0"',
     'src/clients/csharp/package.json': '{ "version": "1.1.0" }',
   };

@@ -1,11 +1,11 @@
-import type { Case, Json } from '../case.ts';
+import type { Ability, Case, Json } from '../case.ts';
 import { failed, INSTALL, ME, ok, refused } from './parts.ts';
 
 const options = { installId: INSTALL };
 
 /** A call with its input, and the request that it has to be. */
-const sends = (name: string, call: string, input: Json, request: string, body?: Json): Case => ({
-  ...{ name, kind: 'request', options },
+const sends = (name: string, call: string, input: Json, request: string, body?: Json, needs?: Ability): Case => ({
+  ...{ name, kind: 'request', options, ...(needs && { needs }) },
   steps: [
     { call, input },
     { request, ...(body !== undefined && { body, headers: { 'content-type': 'application/json' } }), answer: ok({ any: 1 }) },
@@ -21,6 +21,33 @@ const refuses = (status: number, code: string, more: Record<string, Json> = {}):
     { request: 'POST /v1/highscores/pebble-drop', headers: ME, body: { score: 4, name: 'Ada' }, answer: refused(status, code, more) },
     { result: 'highscores.submit', is: failed(status, code, more) },
     { pass: 60_000 },
+  ],
+});
+
+/** An answer in two chunks and a trailer. */
+const chunked = (name: string, extension: string): Case => ({
+  ...{ name, kind: 'request', options },
+  steps: [
+    { call: 'coins.balance' },
+    {
+      request: 'GET /v1/balance',
+      raw: [
+        'HTTP/1.1 200 OK',
+        'Content-Type: application/json',
+        'Transfer-Encoding: chunked',
+        'Connection: close',
+        '',
+        '7',
+        '{"ok":t',
+        `16${extension}`,
+        'rue,"balanceCoins":41}',
+        '0',
+        'X-Trailer: 1',
+        '',
+        '',
+      ].join('\r\n'),
+    },
+    { result: 'coins.balance', is: { ok: true, balanceCoins: 41 } },
   ],
 });
 
@@ -71,6 +98,7 @@ export const requests: Case[] = [
     { game: 'g', score: 1, name: 'é \ud83c' },
     'POST /v1/highscores/g',
     { score: 1, name: 'é \ud83c' },
+    'half surrogates',
   ),
   sends(
     'numbers arrive as they are',
@@ -124,19 +152,8 @@ export const requests: Case[] = [
       },
     ],
   },
-  {
-    name: 'an answer in chunks is put together',
-    kind: 'request',
-    options,
-    steps: [
-      { call: 'coins.balance' },
-      {
-        request: 'GET /v1/balance',
-        raw: 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n7\r\n{"ok":t\r\n16;part=2\r\nrue,"balanceCoins":41}\r\n0\r\nX-Trailer: 1\r\n\r\n',
-      },
-      { result: 'coins.balance', is: { ok: true, balanceCoins: 41 } },
-    ],
-  },
+  chunked('an answer in chunks is put together', ''),
+  { ...chunked('the extensions of a chunk are skipped', ';part=2'), needs: 'chunk extensions' },
   {
     name: 'fields that a later version adds are in the result',
     kind: 'request',

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { model } from '../../../src/clients/model.mjs';
 import * as csharp from '../../../src/clients/csharp/generate.mjs';
+import * as gdscript from '../../../src/clients/gdscript/generate.mjs';
 import * as python from '../../../src/clients/python/generate.mjs';
 import { forFile, start } from '../../harness.ts';
 import { jsonText } from './json-text.ts';
@@ -21,7 +22,7 @@ test.each(['openapi.json', 'asyncapi.json'])('%s is served as committed', async 
   await expect(`${jsonText(body)}\n`).toMatchFileSnapshot(name);
 });
 
-test.each(Object.entries({ csharp, python }))(
+test.each(Object.entries({ csharp, gdscript, python }))(
   'the calls of the client in %s are made from the present document',
   async (language, { file, generated }) => {
     const { body } = await service.get('/openapi.json');
