@@ -5,16 +5,19 @@ import { fileURLToPath } from 'node:url';
 import { cases } from '../conformance/cases/cases.ts';
 import { inBrowsers, inUnity, languages } from '../conformance/languages.ts';
 import { mistakes } from '../conformance/mistakes.ts';
-import { build, playable, Player, type Language } from '../conformance/play.ts';
+import { playable, Player, type Language } from '../conformance/play.ts';
 import { childEnvironment } from '../environment.ts';
+import { languageProgram } from '../languages.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
-import { proveCoins, proveReadme, proveRoom } from './real.ts';
+import { compile } from './csharp.ts';
+import { isThere } from './there.ts';
+import { proveCoins, proveReadmes, proveRoom } from './real.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
 export const parts: readonly Part[] = [
   {
-    ...{ proof: 'clients', name: 'cases', seconds: 60, prove: playAll },
+    ...{ proof: 'clients', name: 'cases', seconds: 120, prove: playAll },
     about: 'plays all cases of the conformance run with the client of each language',
   },
   {
@@ -34,24 +37,18 @@ export const parts: readonly Part[] = [
     about: 'a page in a browser and a bot in Python make a thousand moves in one room, while the service and its Redis are killed',
   },
   {
-    ...{ proof: 'clients', name: 'readme', seconds: 30, prove: proveReadme },
-    about: 'runs the programs of the README of the Python client, of which one plays tic-tac-toe against the page of the example',
+    ...{ proof: 'clients', name: 'readme', seconds: 40, prove: proveReadmes },
+    about:
+      'compiles and runs the programs of the READMEs of the clients, of which one each plays tic-tac-toe against the page of the example',
   },
   {
-    ...{ proof: 'clients', name: 'planted', seconds: 300, prove: plantAll },
+    ...{ proof: 'clients', name: 'planted', seconds: 600, prove: plantAll },
     about: 'plants mistakes in the client of each language, each of which the cases have to catch',
   },
 ];
 
-/** Whether the program of a language can be had. Otherwise the run says so, and has not passed. */
-function isThere({ figures }: Stand, what: string, command: string, ...args: string[]): boolean {
-  const { status } = spawnSync(command, args, { env: childEnvironment({}), stdio: 'ignore' });
-  if (status !== 0) figures.report(`${what}: not run, because \`${command} ${args.join(' ')}\` does not work here`, 'no', 'yes', false);
-  return status === 0;
-}
-
 const runs = (stand: Stand, { name, command, build }: Language): boolean =>
-  [command, build].every((each) => each === undefined || isThere(stand, name, each[0]!, '--version'));
+  [command, build].every((each) => each === undefined || isThere(stand, name, each[0]!));
 
 async function playAll(stand: Stand): Promise<void> {
   const columns: string[][] = [];
@@ -85,13 +82,14 @@ async function playWith({ figures, closing }: Stand, language: Language): Promis
 async function playInUnity(stand: Stand): Promise<void> {
   if (!runs(stand, inUnity)) return;
   // In a browser nothing of it runs without Unity.
-  build(inBrowsers);
+  compile(inBrowsers.command[1]!, inBrowsers.build!);
   await playWith(stand, inUnity);
 }
 
 async function checkTypes(stand: Stand): Promise<void> {
-  if (!isThere(stand, 'mypy', 'mypy', '--version')) return;
-  const { status, stdout } = spawnSync('mypy', ['--strict', '--cache-dir', join(stand.folder, 'mypy'), 'coinop'], {
+  const mypy = languageProgram('clients', 'mypy');
+  if (!isThere(stand, 'mypy', mypy)) return;
+  const { status, stdout } = spawnSync(mypy, ['--strict', '--cache-dir', join(stand.folder, 'mypy'), 'coinop'], {
     ...{ cwd: join(project, 'src/clients/python'), env: childEnvironment({}), encoding: 'utf8' as const },
   });
   if (status !== 0) console.log(stdout);

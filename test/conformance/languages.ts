@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { compiler, UNITY } from '../clients/csharp.ts';
 import { godot } from '../clients/godot.ts';
 import { languageProgram } from '../languages.ts';
 import type { Language } from './play.ts';
@@ -8,23 +9,15 @@ const pathOf = (name: string): string => fileURLToPath(new URL(`drivers/${name}`
 
 const program = (name: string): string => languageProgram('clients', name);
 
-/** The driver in C#, compiled with some more words. `-langversion`: the newest C# of Mono's compiler, which Unity 2021 takes too. */
+/** The driver in C#, compiled with some more words. */
 function csharp(name: string, ...words: readonly string[]): Language {
   const made = `${project}.cache/conformance/${name}.exe`;
-  const options = ['-langversion:7.2', '-warnaserror', '-debug', '-r:System.Net.Http', `-out:${made}`];
-  const sources = [`-recurse:${project}src/clients/csharp/Runtime/Core/*.cs`, pathOf('csharp.cs')];
-  return { name, command: [program('mono'), made], build: [program('mcs'), ...options, ...words, ...sources] };
+  return { name, command: [program('mono'), made], build: compiler(made, pathOf('csharp.cs'), ...words) };
 }
 
-/** What only Unity has, with stand-ins of Unity. */
-const unity = [
-  `-recurse:${project}src/clients/csharp/Runtime/Unity/*.cs`,
-  fileURLToPath(new URL('../clients/csharp/UnityStandIns.cs', import.meta.url)),
-];
-
 /** The client in C# as Unity compiles it: for devices, and for browsers, where only compiling it tells something. */
-export const inUnity = csharp('csharp-unity', '-define:UNITY_STAND_INS', ...unity);
-export const inBrowsers = csharp('csharp-browser', '-define:UNITY_STAND_INS;UNITY_WEBGL', ...unity);
+export const inUnity = csharp('csharp-unity', '-define:UNITY_STAND_INS', ...UNITY);
+export const inBrowsers = csharp('csharp-browser', '-define:UNITY_STAND_INS;UNITY_WEBGL', ...UNITY);
 
 /** The languages in which there is a client, and the command that starts the driver of each. */
 export const languages: readonly Language[] = [

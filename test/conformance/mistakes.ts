@@ -127,18 +127,12 @@ export const mistakes: readonly ClientMistake[] = [
     ['an act is sent again under a new order', 'Acts.cs', 'if (act.Order == 0) act.Order = nextOrder++;', 'act.Order = nextOrder++;'],
     ['a final close is opened again', 'Watch.cs', 'code == 4500 || code == 4501', 'code == 4500'],
     ['the install of a moved account is used again', 'Identity.cs', 'isOver = isDeleted || ', 'isOver = isDeleted && '],
-    ['a newer save is lost to an older one', 'Saves.cs', 'if (latest["text"].Text == text) {', 'if (true) {'],
+    ['a newer save is lost to an older one', 'Saves.cs', 'if (latest["text"].Text == text) {', 'if (latest.Count > 0) {'],
     [
       'a clock that is set back reorders operations',
       'Outbox.cs',
       'Math.Max(lastStamp + 1, (long)client.Loop.Clock.Wall())',
       '(long)client.Loop.Clock.Wall()',
-    ],
-    [
-      'a result is given within the work that settles it',
-      'Time.cs',
-      'dispatcher.Post(() => source.TrySetResult(value));',
-      'source.TrySetResult(value);',
     ],
   ),
 ];

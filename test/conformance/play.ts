@@ -1,7 +1,4 @@
-import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { childEnvironment } from '../environment.ts';
+import { compile } from '../clients/csharp.ts';
 import type { Ability, After, Case, Json, Options, Pattern, Step, StepOf, Storage } from './case.ts';
 import { ClientProcess, type ClientEvent, type Report } from './client-process.ts';
 import { filled, misfit, type Names } from './pattern.ts';
@@ -14,14 +11,6 @@ export interface Language {
   readonly build?: readonly string[];
   /** What this language cannot do. Cases that need it are not played. */
   readonly lacks?: readonly Ability[];
-}
-
-/** Compiles the driver of a language. Throws with what the compiler says. */
-export function build({ command, build: [compiler, ...words] = [] }: Language): void {
-  if (compiler === undefined) return;
-  mkdirSync(dirname(command[1]!), { recursive: true });
-  const { status, stdout, stderr, error } = spawnSync(compiler, words, { env: childEnvironment({}), encoding: 'utf8' });
-  if (status !== 0) throw new Error(error?.message ?? stdout + stderr);
 }
 
 /** The cases that a language plays. */
@@ -72,7 +61,8 @@ export class Player {
   /** @returns what is wrong, or undefined */
   async play({ steps, options = {}, store = {} }: Case): Promise<string | undefined> {
     if (this.#url === '') {
-      build(this.#language);
+      const { command, build } = this.#language;
+      if (build) compile(command[1]!, build);
       this.#url = await this.#server.listen();
     }
     this.#now = 0;

@@ -38,6 +38,8 @@ namespace UnityEngine {
     }
 
     public static class Debug {
+        public static void Log(object message) => Console.WriteLine(message);
+
         public static void LogWarning(object message) => Console.Error.WriteLine(message);
 
         public static void LogException(Exception exception) => Console.Error.WriteLine(exception);
