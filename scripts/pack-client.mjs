@@ -22,7 +22,7 @@ mkdirSync(join(dist, 'client'));
 for (const [name, text] of Object.entries(clientParts)) writeFileSync(join(dist, 'client', name), text());
 writeDeclarations();
 copyFileSync(join(project, 'LICENSE'), join(dist, 'LICENSE'));
-copyFileSync(join(project, 'docs/client.md'), join(dist, 'README.md'));
+copyFileSync(join(project, 'docs/clients/javascript.md'), join(dist, 'README.md'));
 const { name, version, description, license } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
 writeFileSync(
   join(dist, 'package.json'),

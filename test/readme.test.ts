@@ -25,7 +25,7 @@ function section(path: string, heading: string): string {
   return text!.split(`\n${heading.split(' ')[0]!} `)[0]!;
 }
 
-const pages = ['.', 'src', 'docs', 'docs/features', 'docs/decisions', 'docs/operations'].flatMap((folder) =>
+const pages = ['.', 'src', 'docs', 'docs/clients', 'docs/features', 'docs/decisions', 'docs/operations'].flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((file) => file.endsWith('.md'))
     .map((file) => join(folder, file)),
@@ -77,6 +77,16 @@ describe('the pages', () => {
     const linked = [...page('README.md').matchAll(/\]\(([^)#]*\.md)/g)].map(([, file]) => file);
     expect(pages.filter((path) => path !== 'README.md' && !linked.includes(path))).toEqual([]);
   });
+});
+
+test('the pages of the clients have the chapters of docs/client.md in the same order, so that a reader finds the same under the same heading', () => {
+  const chapters = (path: string): string[] => [...page(path).matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!);
+  const shared = chapters('docs/client.md');
+  expect(shared.length).toBeGreaterThan(10);
+  const files = readdirSync(join(root, 'docs/clients'));
+  // JavaScript has more: React, and game servers.
+  const found = files.map((file) => [file, ...chapters(`docs/clients/${file}`).slice(0, shared.length)]);
+  expect(found).toEqual(files.map((file) => [file, ...shared]));
 });
 
 test('docs/guarantees.md names the tests that npm test runs, and marks those that only npm run test:long runs', () => {

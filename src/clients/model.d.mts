@@ -1,7 +1,7 @@
 /** What the generator of a language writes out. */
 export interface Model {
   version: string;
-  calls: unknown[];
+  calls: { name: string; feature: string; call: string }[];
   types: unknown[];
 }
 

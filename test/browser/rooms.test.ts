@@ -15,7 +15,7 @@ describe.skipIf(noBrowser)('in two browsers', () => {
   const url = `http://127.0.0.1:${port}`;
   const dataDir = mkdtempSync(join(tmpdir(), 'coinop-rooms-'));
   const documented = /## Play in a room\n\n```html\n([\s\S]*?)```/
-    .exec(readFileSync(new URL('../../docs/client.md', import.meta.url), 'utf8'))![1]!
+    .exec(readFileSync(new URL('../../docs/clients/javascript.md', import.meta.url), 'utf8'))![1]!
     .replaceAll('https://coinop.example', url);
   let site: Awaited<ReturnType<typeof servePages>>;
   let main: OwnService;
@@ -91,7 +91,7 @@ describe.skipIf(noBrowser)('in two browsers', () => {
     for (const page of [ada, bob]) await shows(page, '#said', 'X has won');
   });
 
-  journey('the game of docs/client.md is played by two, who both reload and come back from offline', async () => {
+  journey('the game of docs/clients/javascript.md is played by two, who both reload and come back from offline', async () => {
     expect(documented.split('\n').length).toBeLessThan(60);
     const [ada, bob] = await newPages();
     const show = async (text: string): Promise<void> => {

@@ -11,6 +11,7 @@ import { languageProgram } from '../languages.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
 import { compile } from './csharp.ts';
 import { isThere } from './there.ts';
+import { provePages } from './pages.ts';
 import { proveCoins, proveReadmes, proveRoom } from './real.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
@@ -40,6 +41,10 @@ export const parts: readonly Part[] = [
     ...{ proof: 'clients', name: 'readme', seconds: 40, prove: proveReadmes },
     about:
       'compiles and runs the programs of the READMEs of the clients, of which one each plays tic-tac-toe against the page of the example',
+  },
+  {
+    ...{ proof: 'clients', name: 'pages', seconds: 40, prove: provePages },
+    about: 'runs the samples of the page of each language as they are written',
   },
   {
     ...{ proof: 'clients', name: 'planted', seconds: 600, prove: plantAll },

@@ -44,7 +44,8 @@ ${fields.map((feature) => `            ${pascal(feature)} = new ${classOf(featur
 }
 
 const text = (value) => JSON.stringify(value);
-const pascal = (name) => name.replace(/(^|[^a-zA-Z0-9]+)([a-zA-Z0-9])/g, (_, __, letter) => letter.toUpperCase());
+/** A name as C# writes it. */
+export const pascal = (name) => name.replace(/(^|[^a-zA-Z0-9]+)([a-zA-Z0-9])/g, (_, __, letter) => letter.toUpperCase());
 const argument = (name) => (KEYWORDS.has(name) ? `@${name}` : name);
 const classOf = (feature) => `${pascal(feature)}Calls`;
 

@@ -70,7 +70,8 @@ ${named.join('\n')}`;
 }
 
 const text = (value) => JSON.stringify(value);
-const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+/** A name as Python writes it. */
+export const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const argument = (name) => (KEYWORDS.has(snake(name)) ? `${snake(name)}_` : snake(name));
 const classOf = (feature) => `${feature[0].toUpperCase()}${feature.slice(1)}Calls`;
 

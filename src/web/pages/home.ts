@@ -150,7 +150,7 @@ const DOCUMENTS: readonly (readonly [href: string, name: string, about: string])
 ];
 
 const TOPICS: readonly (readonly [href: string, name: string, about: string])[] = [
-  ['/docs/client', 'The client', 'The calls of a game: coins, boards, rooms, saves'],
+  ['/docs/client', 'The clients', 'Coins, boards, rooms and saves in each language'],
   ['/docs/readme', 'First steps', 'Start, the tour with curl, a room watched live'],
   ['/docs/guarantees', 'Guarantees', 'What is promised about coins, rooms and sessions'],
   ['/docs/stores', 'Stores', 'Purchases, subscriptions and sign-ins of app stores'],

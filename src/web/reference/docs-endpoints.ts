@@ -73,7 +73,7 @@ export const folderDocs = endpoint({
   description: NOT_FOUND,
   ...SENDS_EDITION,
   params: z.object({
-    folder: z.string().meta({ description: '`reference`, `operations` or `examples`.', example: 'reference' }),
+    folder: z.string().meta({ description: '`reference`, `clients`, `operations` or `examples`.', example: 'reference' }),
     page: name.meta({ description: 'Its name: `coins`, or `coins.md` for its Markdown.', example: 'coins' }),
   }),
   reply: z.object({}),

@@ -15,6 +15,7 @@ const root = new URL('../../../', import.meta.url);
 /** The folders whose files are shown. Pictures and decisions are left out, because they are for readers of the repository. */
 const FOLDERS = [
   ['docs', /\.md$/],
+  ['docs/clients', /\.md$/],
   ['docs/features', /\.md$/],
   ['docs/operations', /./],
   ['docs/examples', /./],

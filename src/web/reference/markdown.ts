@@ -65,6 +65,9 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   ts: 'TypeScript',
   html: 'HTML',
   json: 'JSON',
+  python: 'Python',
+  csharp: 'C#',
+  gdscript: 'GDScript',
 };
 
 function rendererOf(addressOf: (target: string) => string | undefined, headings: Heading[]): RendererObject {

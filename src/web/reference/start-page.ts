@@ -24,8 +24,9 @@ export function startPage(openapi: OpenapiParts, groups: readonly PageGroup[]): 
         <div class="about guide">
           <h1 id="title">Documentation</h1>
           <p>
-            A page of a game needs one import, and no build. <a href="/docs/client">The client</a> shows the handful of calls that most
-            games make. Each feature has a page that says what it is for, with a whole example, and with a form to try each call.
+            A page of a game needs one import, and no build. <a href="/docs/clients/javascript">The client for JavaScript</a> shows the
+            handful of calls that most games make, and <a href="/docs/client">the others</a> are for Unity, Godot and Python. Each feature
+            has a page that says what it is for, with a whole example, and with a form to try each call.
           </p>
           <p>
             Servers call with plain HTTP: <a href="/openapi.json">the OpenAPI document</a> is for generated clients, and
