@@ -6,8 +6,8 @@ import { operation, Reason, type OperatorServices } from './operation.ts';
 import { Parts } from '../redis/unreadable.ts';
 import { ListedRoom, readRoom, roomOf, RoomSeat, ShownRoom } from './room-facts.ts';
 import { changesOf } from './subject-change.ts';
-import { table } from './shown/cells.ts';
-import { roomFacts, sittings, whoIsThere } from './shown/shown-rooms.ts';
+import { some, table } from './shown/cells.ts';
+import { ownData, roomDetails, roomFacts, sittings, whoIsThere, withData } from './shown/shown-rooms.ts';
 
 const endScript = defineScript({
   file: new URL('end-room.lua', import.meta.url),
@@ -57,8 +57,9 @@ export const showRoom = operation({
   example: `curl -s $base/v1/admin/rooms/BCDFG -H "authorization: Bearer $COINOP_KEY"`,
   shown: (found) => [
     `Room ${found.room.code}`,
-    { title: '', facts: roomFacts(found) },
+    { title: '', facts: [...roomFacts(found), ...roomDetails(found)] },
     table(whoIsThere, sittings(found)),
+    ...some(ownData, withData(found.room)),
     `state: ${JSON.stringify(found.room.state)}`,
     ...found.seats.flatMap(({ playerId, private: own }) => (own === undefined ? [] : [`${playerId} alone sees: ${JSON.stringify(own)}`])),
   ],

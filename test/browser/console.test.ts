@@ -463,6 +463,44 @@ describe.skipIf(noBrowser)('the console', () => {
       await shows(page, '.facts', 'ended');
     });
 
+    extra('all rooms are listed by a filter, and a room says that it has ended or expired while somebody looks at it', async () => {
+      const desk = await open('viewer');
+      const { page } = desk;
+      const [installId, game] = [freshId(), freshId('game').toLowerCase()];
+      const made = async (fields: object): Promise<string> =>
+        (await service.post('/v1/rooms', { installId, game, ...fields })).body.room.code as string;
+      const [hidden, shown] = [await made({ tags: { mode: '<b>x</b>' } }), await made({ public: true })];
+      await desk.press('Rooms');
+      await desk.fill({ game }, 'main');
+      await page.selectOption('main [name=private]', 'true');
+      await page.locator('main form:has([name=private]) button').click();
+      await shows(page, 'td', hidden);
+      expect(await page.locator('tbody tr').count()).toBe(1);
+      await desk.press(hidden);
+      await shows(page, '.facts', '<b>x</b>');
+      await shows(page, '[role=status]', 'Live.');
+      await desk.press('Pause');
+      await shows(page, '[role=status]', 'Paused.');
+      await service.post(`/v1/rooms/${hidden}/state`, { installId, state: { round: 3 } });
+      await desk.press('Go on');
+      await shows(page, 'pre', '"round": 3');
+      // A viewer has no button for a change.
+      expect(await page.locator('main button').allTextContents()).toEqual(['Pause']);
+      await service.post(`/v1/rooms/${hidden}/end`, { installId });
+      await shows(page, '[role=status]', 'The room has ended.');
+      expect([await page.locator('main button').count(), await axeProblems(page), await fits(page)]).toEqual([0, [], true]);
+      await page.goto(`${service.url}/console#/rooms/${shown}`);
+      await shows(page, '[role=status]', 'Live.');
+      // The room expires, and its code is given out again.
+      await service.service.redis.hset(`{room:${shown}}`, 'createdAt', String(service.now() + 1));
+      await shows(page, '[role=status]', 'its code belongs to another room now');
+      const third = await made({});
+      await page.goto(`${service.url}/console#/rooms/${third}`);
+      await shows(page, '[role=status]', 'Live.');
+      await service.service.redis.del(`{room:${third}}`);
+      await shows(page, '[role=status]', 'does not exist any more');
+    });
+
     extra('an account is deleted once its coins and the key were typed', async () => {
       const desk = await open('admin');
       const { installId, accountId } = await aPlayer(1234);

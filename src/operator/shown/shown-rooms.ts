@@ -6,6 +6,7 @@ import { account, code, given, joined, link, name, state, time, yesNo, type Cell
 
 type Room = z.output<typeof ShownRoom>;
 type Seat = z.output<typeof RoomSeat>;
+type ShownPlayer = z.output<typeof Player>;
 
 /** All rooms. */
 export const roomRows: Listing<Row> = {
@@ -14,7 +15,7 @@ export const roomRows: Listing<Row> = {
   columns: {
     Code: (row) => link(row.code, ['rooms', row.code]),
     Game: ({ game }) => game,
-    Phase: ({ phase, problem }) => (phase === undefined ? problem : state(phase, phase !== 'ended')),
+    Phase: ({ phase, problem }) => (phase === undefined ? problem : phaseOf(phase)),
     Seats: ({ players, maxPlayers }) => given(players, (taken) => `${taken} of ${maxPlayers}`),
     Here: ({ present, server }) => joined([present, given(server, (where) => (where === 'present' ? 'server' : 'server away'))]),
     Access: (row) => given(row.private, (isPrivate) => accessOf(isPrivate, row.locked === true)),
@@ -32,24 +33,35 @@ interface Found {
   readonly listed?: z.output<typeof ListedRoom> | undefined;
 }
 
-export function roomFacts({ room, connections, messages, listed }: Found): Facts {
+/** What a room is now. */
+export function roomFacts({ room, connections }: Pick<Found, 'room' | 'connections'>): Facts {
   const taken = `${room.players?.length ?? '?'} of ${room.maxPlayers ?? '?'}`;
   return [
-    ['Phase', state(room.phase, room.phase !== 'ended')],
+    ['Phase', given(room.phase, phaseOf)],
     ['Game', room.game],
     ['Seats', room.hostId === null ? `${taken}, with a server in place of a host` : taken],
     ['Connections', connections],
     ['Access', given(room.public, (isPublic) => accessOf(!isPublic, room.locked === true))],
+  ];
+}
+
+export function roomDetails({ room, messages, listed }: Pick<Found, 'room' | 'messages' | 'listed'>): Facts {
+  return [
     ['Listed until', given(listed, ({ until, reservedSeats }) => [time(until), `, ${reservedSeats} seats reserved`])],
     ['Tags', Object.keys(room.tags ?? {}).length === 0 ? undefined : code(JSON.stringify(room.tags))],
     ['State is written by', room.writers],
-    ['Made (UTC)', time(room.createdAt)],
-    ['Changed (UTC)', time(room.updatedAt)],
     ['Changes so far', room.seq],
     ['Messages so far', messages],
+    ['Made (UTC)', time(room.createdAt)],
+    ['Changed (UTC)', time(room.updatedAt)],
     ['Expires (UTC)', time(room.expiresAt)],
     ['Next room', given(room.nextCode, (next) => link(next, ['rooms', next]))],
   ];
+}
+
+/** An ended room is no fault, so it is not marked as one. */
+function phaseOf(phase: string): Cell {
+  return state(phase, phase === 'ended' ? undefined : true);
 }
 
 function accessOf(isPrivate: boolean, isLocked: boolean): Cell {
@@ -58,7 +70,7 @@ function accessOf(isPrivate: boolean, isLocked: boolean): Cell {
 
 /** A taken seat: what everybody sees of its player, and the account. */
 export interface Sitting {
-  readonly player: z.output<typeof Player>;
+  readonly player: ShownPlayer;
   readonly seat: Seat | undefined;
 }
 
@@ -78,8 +90,17 @@ export const whoIsThere: Listing<Sitting> = {
       player.connected ? state('yes', true) : seat?.awaySince === undefined ? 'no connection' : ['away since ', time(seat.awaySince)],
     Ready: ({ player: { ready } }) => yesNo(ready),
     'Joined (UTC)': ({ player: { joinedAt } }) => time(joinedAt),
-    Data: ({ player: { data } }) => (data === null ? undefined : code(shortened(data))),
   },
+};
+
+/** The players who have data. */
+export const withData = ({ players = [] }: Pick<Room, 'players'>): ShownPlayer[] => players.filter(({ data }) => data !== null);
+
+/** What the players of a room have written themselves. */
+export const ownData: Listing<ShownPlayer> = {
+  title: 'Data of players',
+  none: 'No player has data.',
+  columns: { Player: ({ id }) => id, Data: ({ data }) => code(shortened(data)) },
 };
 
 const MOST_SHOWN = 200;

@@ -14,9 +14,10 @@ import {
   row,
   section,
   type Asked,
+  type Part,
   type Shown,
 } from './console-parts.ts';
-import { hands, roomFacts, roomRows, sittings, whoIsThere, type Sitting } from '../../shown/shown-rooms.ts';
+import { hands, ownData, roomDetails, roomFacts, roomRows, sittings, whoIsThere, withData, type Sitting } from '../../shown/shown-rooms.ts';
 import { make, onSubmit } from '../../../web/browser/dom.ts';
 
 /** All rooms, and a form to find any room by its code. */
@@ -57,9 +58,10 @@ export async function roomView(asked: Asked): Promise<Shown> {
     title: `Room ${found.room.code}`,
     parts: [
       ...damaged(found),
-      section('Now', page.bar, page.rate, page.facts, page.acts),
+      section('Now', page.bar, page.facts, page.acts),
       section('Who is there', page.seats),
-      section('State', page.state),
+      section('State', page.state, page.data),
+      section('More', page.details),
       mayAct(operator, 'support') ? section('What single players see', privateForm(path)) : '',
     ],
   };
@@ -78,7 +80,8 @@ const WINDOW_MS = 10_000;
 class RoomPage {
   readonly bar: HTMLElement;
   readonly facts = make('div');
-  readonly rate = make('div');
+  readonly details = make('div');
+  readonly data = make('div');
   readonly acts: HTMLElement;
   readonly seats = make('div');
   readonly state = make('pre', { className: 'code', tabIndex: 0 });
@@ -86,12 +89,9 @@ class RoomPage {
   readonly #said = make('p', { className: 'hint' });
   readonly #pause = button('Pause', () => this.#press());
   readonly #end: HTMLButtonElement | '';
-  readonly #drawRate: (value: string | undefined) => void;
-  readonly #drawFacts: (value: Answer) => void;
-  readonly #drawSeats: (value: Answer) => void;
   /** Answers of the last WINDOW_MS. */
   #samples: { readonly at: number; readonly seq: number; readonly messages: number }[] = [];
-  readonly #createdAt: string;
+  readonly #createdAt: string | undefined;
   #isPaused = false;
   #isOver = false;
   #wake: () => void = () => {};
@@ -99,20 +99,12 @@ class RoomPage {
   constructor(found: Answer, asked: Asked) {
     this.#asked = asked;
     const { code, createdAt } = found.room;
-    this.#createdAt = createdAt as string;
+    this.#createdAt = createdAt as string | undefined;
     this.#said.setAttribute('role', 'status');
     this.state.setAttribute('aria-label', 'State of the game');
     this.#end = changeButton('rooms end', { code }, asked);
     this.bar = row(this.#pause, this.#said);
     this.acts = row(this.#end, changeButton('rooms pardon', { code }, asked));
-    this.#drawRate = drawnAnew(this.rate, (text) => facts([['Acts a second', text]]));
-    this.#drawFacts = drawnAnew(this.facts, (value) => facts(roomFacts(value)));
-    this.#drawSeats = drawnAnew(this.seats, (value) =>
-      listed(whoIsThere, sittings(value), {
-        act: ({ player }: Sitting) =>
-          value.room.phase === 'ended' ? '' : changeButton('rooms kick', { code, player: player.id }, asked, player.id),
-      }),
-    );
     this.#show(found);
   }
 
@@ -169,16 +161,29 @@ class RoomPage {
 
   #show(found: Answer): void {
     const { room } = found;
-    // Codes are given out again. The page must not show another room under the name of this one.
-    if (room.createdAt !== this.#createdAt) return this.#finish('This room has expired, and its code belongs to another room now.');
+    // Codes are given out again. The page must not show another room under the name of this one. A damaged room may lack any member.
+    if ((room.createdAt ?? this.#createdAt) !== this.#createdAt)
+      return this.#finish('This room has expired, and its code belongs to another room now.');
     const at = performance.now();
-    this.#samples = [...this.#samples.filter((sample) => at - sample.at <= WINDOW_MS), { at, seq: room.seq, messages: found.messages }];
-    this.#drawRate(this.#rate());
-    this.#drawFacts(found);
-    this.#drawSeats(found);
-    const text = JSON.stringify(room.state, null, 2);
+    const { seq, messages = 0 } = { ...found, ...room };
+    this.#samples = this.#samples.filter((sample) => at - sample.at <= WINDOW_MS);
+    if (seq !== undefined) this.#samples.push({ at, seq, messages });
+    this.#put(this.facts, facts([...roomFacts(found), ['Acts a second', this.#rate()]]));
+    this.#put(this.seats, listed(whoIsThere, sittings(found), { act: ({ player }: Sitting) => this.#kick(room, player.id) }));
+    this.#put(this.details, facts(roomDetails(found)));
+    this.#put(this.data, withData(room).length === 0 ? make('div') : listed(ownData, withData(room)));
+    const text = JSON.stringify(room.state ?? null, null, 2);
     if (this.state.textContent !== text) this.state.textContent = text;
     if (room.phase === 'ended') this.#finish('The room has ended.');
+  }
+
+  #put(place: HTMLElement, made: HTMLElement): void {
+    if (place.firstElementChild === null) place.append(made);
+    else renew(place.firstElementChild, made);
+  }
+
+  #kick({ code, phase }: Answer, player: string): Part {
+    return phase === 'ended' ? '' : changeButton('rooms kick', { code, player }, this.#asked, player);
   }
 
   #finish(text: string): void {
@@ -190,26 +195,25 @@ class RoomPage {
 
   /** Undefined until the page has two answers. */
   #rate(): string | undefined {
-    const [first, last] = [this.#samples[0]!, this.#samples.at(-1)!];
+    const [first, last] = [this.#samples[0], this.#samples.at(-1)];
+    if (first === undefined || last === undefined || first === last) return this.#isOver ? undefined : 'counting …';
     const seconds = (last.at - first.at) / 1000;
-    if (this.#samples.length < 2) return this.#isOver ? undefined : 'counting …';
     const inOne = (count: number): string => (count / seconds).toFixed(1);
     return `${inOne(last.seq - first.seq)} changes, ${inOne(last.messages - first.messages)} messages`;
   }
 }
 
 /**
- * A function that draws a value in a place. If the result would look the same, it changes nothing, so that a person can select text and use
- * the keyboard there. A button keeps the focus.
+ * Makes an element look like another one. Parts that look the same stay as they are, so that a person can select text in them, and buttons
+ * keep the focus.
  */
-function drawnAnew(place: HTMLElement, draw: (value: Answer) => HTMLElement): (value: Answer) => void {
-  return (value) => {
-    const made = draw(value);
-    if (place.firstElementChild?.isEqualNode(made) === true) return;
-    const focused = place.contains(document.activeElement) ? document.activeElement?.getAttribute('aria-label') : undefined;
-    place.replaceChildren(made);
-    if (typeof focused === 'string') place.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
-  };
+function renew(old: Element, made: Element): void {
+  if (old.isEqualNode(made)) return;
+  const hasElementsOnly = [old, made].every(({ children, childNodes }) => children.length === childNodes.length);
+  const isAlike = old.cloneNode().isEqualNode(made.cloneNode()) && old.children.length === made.children.length;
+  if (!hasElementsOnly || !isAlike) return old.replaceWith(made);
+  const parts = [...made.children];
+  for (const [index, part] of [...old.children].entries()) renew(part, parts[index]!);
 }
 
 /** The form for private parts. The log keeps the read, with its reason. */
