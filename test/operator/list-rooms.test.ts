@@ -148,18 +148,18 @@ onOneRedis('a page is bounded where no room fits, and the next one goes on', asy
 });
 
 onOneRedis('a room costs one write of the index, in the same command that creates it', async () => {
-  const commands: string[] = [];
+  /** The commands that the service sent, each with the keys that its scripts wrote. The service polls its queues meanwhile. */
+  const sent: string[][] = [];
   await redis.ping();
-  using _ = await monitored(redis, ([command = '', ...words], isOfScript) => {
-    if (command === 'zadd' || command === 'ZADD') commands.push(`${isOfScript} ${words[0]}`);
-    if (/^evalsha$/i.test(command)) commands.push('evalsha');
+  using _ = await monitored(redis, ([command = '', key = ''], isOfScript) => {
+    if (/^evalsha$/i.test(command)) sent.push([]);
+    if (isOfScript && /^(zadd|hset)$/i.test(command)) sent.at(-1)?.push(key);
   });
-  await open({});
-  await redis.echo('end');
-  await eventually(() => commands.includes(`true ${roomKeys.expiry}`));
-  const at = commands.indexOf(`true ${roomKeys.expiry}`);
-  expect(commands.filter((command) => command.includes(roomKeys.expiry))).toHaveLength(1);
-  expect(commands.slice(0, at).filter((command) => command === 'evalsha')).toHaveLength(1);
+  const { code } = await open({});
+  await eventually(() => sent.some((keys) => keys.includes(roomKeys.room(code))));
+  const creation = sent.find((keys) => keys.includes(roomKeys.room(code)))!;
+  expect(creation.filter((key) => key === roomKeys.expiry)).toHaveLength(1);
+  expect(sent.flat().filter((key) => key === roomKeys.expiry)).toHaveLength(1);
 });
 
 onOneRedis('a room that has expired leaves the index and the list, and a room that changed stays', async () => {
