@@ -5,6 +5,9 @@ import type { Reply } from '../redis/resp.ts';
 import type { Command, Finding, KeyCheck, Probe } from './auditor.ts';
 import { pages } from './scan-pages.ts';
 
+/** An entry that is due after this time, in milliseconds, is damaged: nothing is planned ten years ahead, and nobody would ever do it. */
+const NEVER_MS = 10 * 365 * 86_400_000;
+
 /** The most findings that the check reports for one sorted set. */
 const LISTED = 100;
 
@@ -116,7 +119,8 @@ export async function checkWithDue(
     const [act = null, owner = null] = (await probe.ask('HMGET', document, 'act', 'owner')) as (string | null)[];
     const queue = queueOf(owner);
     const replies = await probe.together(...read, ...whenDue(queue, member, act === null ? [] : [act]));
-    findings = await check(replies, dueAtOf(replies.slice(read.length)) !== undefined, queue);
+    const dueAt = dueAtOf(replies.slice(read.length));
+    findings = await check(replies, dueAt !== undefined && dueAt < probe.now() + NEVER_MS, queue);
     if (findings.length === 0) return [];
   }
   return findings;

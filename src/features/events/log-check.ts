@@ -38,13 +38,23 @@ export async function checkChunk(chunk: number, probe: Probe): Promise<Finding[]
 export async function checkState(last: EventRecord | undefined, probe: Probe): Promise<Finding[]> {
   const [newest] = (await probe.ask('ZREVRANGE', eventKeys.chunks, 0, 0)) as string[];
   if (newest === undefined) return [];
-  const [next, length] = await probe.together(['HGET', eventKeys.state, 'next'], ['LLEN', eventKeys.chunk(Number(newest))]);
+  const [positions, length] = await probe.together(
+    ['HMGET', eventKeys.state, 'next', 'readable'],
+    ['LLEN', eventKeys.chunk(Number(newest))],
+  );
+  const [next, readable] = positions as (string | null)[];
   const end = Number(newest) * CHUNK_LENGTH + Math.min(Number(length), CHUNK_LENGTH);
   const find = (text: string, commands: readonly Command[] = []): Finding[] => [
     { kind: 'events_set_back', subject: `key ${eventKeys.state}`, text, commands },
   ];
+  // Positions have fewer digits, because numbers of Lua hold no more exactly.
+  if ([next, readable].some((position) => position != null && !/^\d{1,15}$/.test(position)))
+    return find(
+      `The log's state says that the log ends at position ${next}, and may be read up to ${readable}. One of them is no position.`,
+      [['HSET', eventKeys.state, 'next', end, 'readable', end]],
+    );
   if (!(Number(next ?? 0) >= end))
-    return find(`The log's state says that the log ends at position ${next as string | null}, but the events end at ${end}.`, [
+    return find(`The log's state says that the log ends at position ${next}, but the events end at ${end}.`, [
       ['HSET', eventKeys.state, 'next', end],
     ]);
   if (last === undefined) return [];

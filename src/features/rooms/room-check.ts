@@ -1,6 +1,6 @@
 import type { Finding, Probe } from '../../consistency/auditor.ts';
-import { roomKeys } from './model.ts';
-import { fieldsOf, seatedIn, type RoomFields } from './record.ts';
+import { Room, roomKeys } from './model.ts';
+import { fieldsOf, roomJson, seatedIn, type RoomFields } from './record.ts';
 
 /** Checks the fields of a room against the description in `room.lua`. A finding has ids and names of fields, but never data of players. */
 export async function checkRoom(code: string, probe: Probe): Promise<Finding[]> {
@@ -11,6 +11,7 @@ export async function checkRoom(code: string, probe: Probe): Promise<Finding[]> 
   // field `doc`.
   if (fields.size === 0 || fields.has('doc')) return [];
   const problems = [...lifeProblems(fields, Number(ttlMs)), ...countProblems(fields), ...seatProblems(fields), ...textProblems(fields)];
+  if (problems.length === 0) problems.push(...memberProblems(fields));
   return problems.length === 0 ? [] : [{ kind: 'broken_room', subject: `room ${code}`, text: problems.join(' ') }];
 }
 
@@ -56,6 +57,19 @@ function* textProblems(fields: RoomFields): Generator<string> {
     const json = JSON_FIELDS.find(([pattern]) => pattern.test(name))?.[1](text);
     if (json !== undefined && !isJson(json)) yield `The room's field ${name} is no JSON.`;
   }
+}
+
+/** Members of the room as clients see it that have another shape than declared, such as an impossible time. */
+function* memberProblems(fields: RoomFields): Generator<string> {
+  let room: unknown;
+  try {
+    room = JSON.parse(roomJson(fields));
+  } catch {
+    yield 'The room cannot be shown to its players: a field is no JSON, or no time.';
+    return;
+  }
+  const { error } = Room.safeParse(room);
+  if (error !== undefined) yield `The room has members that cannot be right: ${error.issues.map(({ path }) => path.join('.')).join(', ')}.`;
 }
 
 /** Patterns of the names of fields with JSON. For each pattern, a function makes the JSON from the field's text. */

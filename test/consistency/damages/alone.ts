@@ -97,6 +97,10 @@ export const aloneDamages: Damages = {
     kind: 'events_set_back',
     mended: ofSeveral(4, told, () => redis.hset(eventKeys.state, 'next', 3), `key ${eventKeys.state}`),
   },
+  'a state of the events whose readable position is no number': {
+    kind: 'events_set_back',
+    mended: ofSeveral(4, told, () => redis.hset(eventKeys.state, 'readable', 'nonsense'), `key ${eventKeys.state}`),
+  },
   'a state of the events that names an older event': {
     kind: 'events_set_back',
     lasting: ofSeveral(4, told, () => redis.hset(eventKeys.state, 'from:', '1795000000000000'), `key ${eventKeys.state}`),

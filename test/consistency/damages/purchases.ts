@@ -92,6 +92,18 @@ export const purchaseDamages: Damages = {
     kind: 'purchase_without_entry',
     lasting: ofPurchase(({ record }) => redis.hset(record, 'entries', 2)),
   },
+  'a purchase of coins whose last check is no time': {
+    kind: 'unreadable_record',
+    lasting: ofPurchase(({ record }) => redis.hset(record, 'checkedAt', 'nonsense')),
+  },
+  'a purchase of coins whose number of entries is beyond all ledgers': {
+    kind: 'unreadable_record',
+    lasting: ofPurchase(({ record }) => redis.hset(record, 'entries', '9'.repeat(20))),
+  },
+  'a pending purchase of coins that its queue has for a time beyond all calendars': {
+    kind: 'document_without_queue',
+    mended: ofPurchase(({ purchaseId }) => redis.zadd('product-purchases:due', 'XX', '1e300', purchaseId), 'pending'),
+  },
   'a purchase of coins whose only entry is lost with its key': {
     kind: 'purchase_without_entry',
     mended: ofPurchase(({ id }) => redis.del(ledger(id), bucket(id))),

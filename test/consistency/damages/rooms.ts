@@ -15,6 +15,9 @@ async function ownRoom(): Promise<{ code: string; id: string }> {
 }
 
 export const roomDamages: Damages = {
+  'a room in a phase that does not exist': withField('phase', 'nonsense'),
+  'a room whose time of creation is no time': withField('createdAt', 'nonsense'),
+  'a room with a number of changes beyond all rooms': withField('seq', '9'.repeat(20)),
   'a room of which a seated player has no account': withField('p2:account'),
   'a room of which a seated player has no record': withField('p2'),
   'a room with a player whose seat was never given': withField('given', 1),

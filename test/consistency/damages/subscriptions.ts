@@ -25,6 +25,18 @@ export const subscriptionDamages: Damages = {
     lasting: queuedAlone('purchases:due', 'no-purchase', 'purchase no-purchase'),
   },
   'a running purchase that is not in the queue': { kind: 'document_without_queue', mended: ofPurchase(({ hash }) => leaveQueue(hash)) },
+  'a running purchase that its queue has for a time beyond all calendars': {
+    kind: 'document_without_queue',
+    mended: ofPurchase(({ hash }) => redis.zadd('purchases:due', 'XX', '1e300', hash)),
+  },
+  'a purchase whose end is no time': {
+    kind: 'unreadable_record',
+    lasting: ofPurchase(({ hash }) => change(hash, 'expiresAt', '9'.repeat(20))),
+  },
+  'a purchase in a state that no store has': {
+    kind: 'unreadable_record',
+    lasting: ofPurchase(({ hash }) => change(hash, 'state', 'nonsense')),
+  },
   'a purchase that others have to follow and that is not in the queue': {
     kind: 'document_without_queue',
     mended: ofPurchase(async ({ hash }) => {

@@ -7,6 +7,7 @@ import { pages } from '../../../consistency/scan-pages.ts';
 import { checkWithDue, dueWithoutDocument, notQueued, queueCheck, type Queued } from '../../../consistency/queue-check.ts';
 import { checkBookings, isReadable, lostPurchase, ofOwner, subjectOf, type FindBookings } from './booking-check.ts';
 import { documentOf, LISTED, purchaseKeys } from './model.ts';
+import { coinPurchaseTexts, damagedFields } from '../core/record-texts.ts';
 import { orderKey } from './find-purchase.ts';
 import { stuckIn } from './operator-purchase.ts';
 import { pairsOf } from '../../../redis/reply-pairs.ts';
@@ -158,6 +159,9 @@ async function findingsOf(
   if (record.size === 0) return [];
   if (!isReadable(record))
     return [{ kind: 'unreadable_record', subject, text: "The purchase's record lacks fields, or has fields that cannot be read." }];
+  const damaged = damagedFields(record, coinPurchaseTexts);
+  if (damaged.length > 0)
+    return [{ kind: 'unreadable_record', subject, text: `Fields of the purchase's record cannot be read: ${damaged.join(', ')}.` }];
   const document = documentOf(record);
   const { owner, at } = document;
   const stuck = stuckIn(document);

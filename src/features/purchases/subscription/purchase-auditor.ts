@@ -2,6 +2,8 @@ import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Probe 
 import { checkWithDue, notQueued, queueCheck, type Queued } from '../../../consistency/queue-check.ts';
 import { entryOf } from '../../../redis/queue.ts';
 import { forgottenAfterMs, UNACKNOWLEDGED_MS } from '../core/check-schedule.ts';
+import { pairsOf } from '../../../redis/reply-pairs.ts';
+import { damagedFields, subscriptionTexts } from '../core/record-texts.ts';
 import { FIRST_STORE } from '../../../stores/stores.ts';
 import { subscriptionKeys } from './model.ts';
 import { lostPurchase } from './purchase-line-auditor.ts';
@@ -49,7 +51,15 @@ async function wrongOfUnowned({ key, entry, member: hash }: Queued, probe: Probe
   return `The queue has an entry for the purchase ${hash}, which does not exist.`;
 }
 
-function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
+async function checkPurchase(hash: string, probe: Probe): Promise<Finding[]> {
+  const record = new Map(pairsOf((await probe.ask('HGETALL', subscriptionKeys.purchase(hash))) as string[]));
+  const damaged = damagedFields(record, subscriptionTexts);
+  if (damaged.length === 0) return checkQueued(hash, probe);
+  const text = `Fields of the purchase's record cannot be read: ${damaged.join(', ')}.`;
+  return [{ kind: 'unreadable_record', subject: `purchase ${hash}`, text }];
+}
+
+function checkQueued(hash: string, probe: Probe): Promise<Finding[]> {
   const { purchase, due, unowned } = subscriptionKeys;
   const of = { member: hash, document: purchase(hash), queueOf: (owner: string | null) => (owner === null ? unowned : due) };
   const read: Command = ['HMGET', of.document, 'token', 'owner', 'retiredBy', 'state', 'expiresAt', 'todo', 'store'];
