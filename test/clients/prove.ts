@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cases } from '../conformance/cases/cases.ts';
@@ -9,7 +9,8 @@ import { playable, Player, type Language } from '../conformance/play.ts';
 import { childEnvironment } from '../environment.ts';
 import { languageProgram } from '../languages.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
-import { compile } from './csharp.ts';
+import { compile, compiled } from './csharp.ts';
+import { proveInBrowser } from './unity-browser.ts';
 import { isThere } from './there.ts';
 import { provePages } from './pages.ts';
 import { proveCoins, proveReadmes, proveRoom } from './real.ts';
@@ -22,8 +23,13 @@ export const parts: readonly Part[] = [
     about: 'plays all cases of the conformance run with the client of each language',
   },
   {
-    ...{ proof: 'clients', name: 'unity', seconds: 60, prove: playInUnity },
-    about: 'compiles what the C# client has for Unity against stand-ins of Unity, and plays all cases with it',
+    ...{ proof: 'clients', name: 'unity', seconds: 80, prove: playInUnity },
+    about:
+      'compiles what the C# client has for Unity against stand-ins of Unity, plays all cases with it, and runs its part for browsers in Chromium',
+  },
+  {
+    ...{ proof: 'clients', name: 'csharp', seconds: 20, prove: checkCsharp },
+    about: 'checks what the C# client has of its own: JSON with random values, files, and the main thread with calls of other threads',
   },
   {
     ...{ proof: 'clients', name: 'types', seconds: 20, prove: checkTypes },
@@ -89,6 +95,20 @@ async function playInUnity(stand: Stand): Promise<void> {
   // In a browser nothing of it runs without Unity.
   compile(inBrowsers.command[1]!, inBrowsers.build!);
   await playWith(stand, inUnity);
+  await proveInBrowser(stand);
+}
+
+async function checkCsharp(stand: Stand): Promise<void> {
+  if (!isThere(stand, 'csharp', languageProgram('clients', 'mcs'))) return;
+  const sources = fileURLToPath(new URL('csharp/Checks.cs', import.meta.url));
+  const [program, ...words] = compiled(join(stand.folder, 'checks.exe'), sources);
+  const folder = mkdtempSync(join(stand.folder, 'kept-'));
+  const { status, stdout, stderr } = spawnSync(program!, ['--debug', ...words, folder, String(stand.flags.seed % 2 ** 31)], {
+    ...{ env: childEnvironment({}), encoding: 'utf8' as const },
+  });
+  if (status !== 0) console.log(stdout + stderr);
+  stand.figures.exactly('exit code of the checks', status, 0);
+  stand.figures.report('checks', stdout.trim().split('\n').at(-1)!);
 }
 
 async function checkTypes(stand: Stand): Promise<void> {
