@@ -18,6 +18,8 @@ import { KEY_SECRET } from './features/coins/secret-keys.ts';
 import { checkBought, type FindBookings } from './features/purchases/coins/booking-check.ts';
 import { productPurchaseAuditor } from './features/purchases/coins/purchase-auditor.ts';
 import { pairAuditor } from './features/pairing/pair-auditor.ts';
+import { NumbersCheck } from './features/numbers/numbers-check.ts';
+import { numbersAuditor } from './features/numbers/numbers-auditor.ts';
 import { roomAuditor } from './features/rooms/room-auditor.ts';
 import { webhookAuditor } from './features/webhooks/webhook-auditor.ts';
 import { holdings } from './holdings.ts';
@@ -44,10 +46,14 @@ const alone: Auditor = {
   ],
 };
 
-/** The auditors of all data. Each audit makes new auditors, because some of them keep what they have read. */
-export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
+/**
+ * The auditors of all data. Each audit makes new auditors, because some of them keep what they have read.
+ * @param asksSlots as in `NumbersCheck`
+ */
+export function allAuditors(held: readonly Holding[] = holdings, asksSlots = true): Auditor[] {
   const hashNow = hashReader();
   const operated = new Map<string, string>();
+  const numbers = new NumbersCheck(asksSlots);
   const find: FindBookings = async (owners, keys, probe) => {
     const hash = await hashNow(probe);
     return hash && findEntries(owners, keys, probe, hash);
@@ -58,7 +64,8 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     accountAuditor(held),
     deletionAuditor(held),
     banAuditor,
-    ledgerAuditor(hashNow, (ledger, bought, adjusted, probe) => checkBought(ledger, bought, adjusted, probe, find), operated),
+    ledgerAuditor(hashNow, (ledger, bought, adjusted, probe) => checkBought(ledger, bought, adjusted, probe, find), operated, numbers),
+    numbersAuditor(numbers),
     productPurchaseAuditor(find),
     ...held.flatMap(({ auditors }) => auditors?.() ?? []),
     { keys: held.flatMap(({ keys = [] }) => keys.map((key) => ({ ...key, pattern: accountKeyPattern(key.name) }))) },

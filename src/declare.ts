@@ -5,6 +5,7 @@ import type { BanJournal } from './features/bans/ban-journal.ts';
 import type { DeletionJournal } from './features/deletion/deletion-journal.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
 import type { Bookings } from './features/coins/bookings.ts';
+import type { Activity } from './features/numbers/activity.ts';
 import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
 import type { Proofs } from './features/entitlement/proof.ts';
@@ -88,6 +89,7 @@ export interface Services {
   readonly seatBudgets: SeatBudgets;
   readonly actCounts: ActCounts;
   readonly metrics: Metrics;
+  readonly activity: Activity;
   readonly coinTotals: CoinTotals;
   /** Writes the ledger entries of the service itself: for bought coins and for prizes. */
   readonly bookings: Bookings;

@@ -1,4 +1,4 @@
-import { rateLimited, refuse } from '../errors.ts';
+import { errors, rateLimited, refuse } from '../errors.ts';
 import { defineScript, type Script } from '../redis/script.ts';
 import { redisFailure, ScriptRunner, SlotsApart, type Answer, type PrologueCall } from '../redis/script-runner.ts';
 import { banEndOf, refuseBanned } from './ban-end.ts';
@@ -82,6 +82,9 @@ export class CallerScripts extends ScriptRunner {
 
   /** Called for each account that a script has created for its caller. `service.ts` sets this function, for the metrics. */
   accountCreated: () => void = () => {};
+
+  /** Called for each account whose caller has written something. `service.ts` sets this function, for the numbers of a day. */
+  accountActed: (accountId: string) => void = () => {};
 
   /**
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes two round
@@ -221,10 +224,15 @@ abstract class CallOfCaller implements PrologueCall {
     if (this.isRepeated(word)) return undefined;
     const isCreated = word.startsWith(CREATED);
     if (isCreated) this.scripts.accountCreated();
-    if (isCreated || word.startsWith(CREATION_USED)) return [word.slice(1), ...answer.slice(1)];
-    this.giveBack();
-    this.check(answer);
-    return answer;
+    const isUsed = isCreated || word.startsWith(CREATION_USED);
+    if (!isUsed) {
+      this.giveBack();
+      this.check(answer);
+    }
+    // A refused call may come from a caller without an account, so it does not count.
+    if (this.opens && this.caller.isUnchecked !== true && !(word in errors))
+      this.scripts.accountActed(accountOfKey(this.caller.standingKey));
+    return isUsed ? [word.slice(1), ...answer.slice(1)] : answer;
   }
 
   async prepareRepeat(): Promise<void> {

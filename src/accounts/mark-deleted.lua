@@ -19,5 +19,6 @@ if state == 'moved' and (by == 'owner' or by == 'operator') then return {'sign_i
 if is_of_guest and not (state == 'moved' and detail == by) then return {'other'} end
 if state == 'banned' and by == 'owner' then return {'account_banned', detail} end
 mark_deleted(standing, at)
+if not is_of_guest then count_today('deleted', 1) end
 tell_event(string.match(standing, '^{(.-)}'), 'd', '')
 return {'marked'}

@@ -1,6 +1,6 @@
 -- Functions that change an account's standing, and checks before a change. standing.ts has the formats of the record's parts. These
 -- functions are not in standing.lua, because each function in standing.lua costs a batch of coin operations 45 ns.
--- Gives record_of(), move_of(), is_frozen(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
+-- Gives record_of(), move_of(), is_frozen(), had_moved(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
 -- keep_tombstone() and add_guest(). Functions that write check nothing.
 
 -- Returns the text in Redis that says whether the account is open, moved, banned or deleted, or '' if there is no text. `parseStanding` of
@@ -16,6 +16,9 @@ local function is_frozen(standing, move_id)
   local begin = '~' .. move_id .. ' '
   return redis.call('GETRANGE', standing, 0, #begin - 1) == begin
 end
+
+-- Whether a deleted account, whose data is not erased yet, had moved into another account. That account has a copy of its ledger.
+local function had_moved(standing) return string.find(record_of(standing), '^=%d+\n>') ~= nil end
 
 -- Whether the account was deleted and all its data is erased.
 local function is_erased(standing)
@@ -71,11 +74,9 @@ local function mark_moved(standing, target_id)
 end
 
 -- Marks the account as deleted. The record keeps its former text after the time of the deletion, because that text names the guests that
--- still have to be erased.
+-- still have to be erased, and says whether the account had moved.
 local function mark_deleted(standing, at)
-  local record = record_of(standing)
-  if string.sub(record, 1, 1) == '>' then record = '' end
-  redis.call('SET', standing, string.format('<tombstone>', at, record))
+  redis.call('SET', standing, string.format('<tombstone>', at, record_of(standing)))
   tell_processes(standing)
 end
 

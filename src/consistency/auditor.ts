@@ -21,6 +21,8 @@ export interface Finding {
    * this finding. The audit then only counts this finding, as a consequence in the text of the other finding.
    */
   readonly explainedBy?: readonly string[];
+  /** True if any other finding may be the cause, because the check has added up all data. Such a finding is reported only if it is alone. */
+  readonly followsFromAny?: true;
 }
 
 /** The type of a key in Redis, as TYPE answers. */

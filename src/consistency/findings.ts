@@ -78,6 +78,7 @@ export class Findings {
   }
 
   #causeOf(held: Held): Held | undefined {
+    if (held.finding.followsFromAny === true) return this.#causes.values().find((cause) => cause.finding.followsFromAny !== true);
     const causes = (held.finding.explainedBy ?? []).flatMap((subject) => this.#causes.get(subject) ?? []);
     return causes.find((cause) => cause !== held);
   }

@@ -17,6 +17,7 @@ import { ShownLogEntry } from './log-entry.ts';
 import { isChange, perform, type Confirm, type Operation, type Operator, type OperatorServices } from './operation.ts';
 import { confirmedIn } from './confirmation.ts';
 import { operatorOf, type ServerKey } from '../server/identity/server-keys.ts';
+import { exportNumbers, listNumbers } from './numbers.ts';
 import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from './purchases.ts';
 import { dropNote, note } from './notes.ts';
 import { rename, unname } from './rename.ts';
@@ -30,6 +31,8 @@ import { removeSignIn } from './remove-sign-in.ts';
 import { takeBack as takeBackGrant } from './take-back-grant.ts';
 import { endSession, signOut } from './sign-out.ts';
 import { showTimeline } from './timeline.ts';
+import { listTodo } from './todo.ts';
+import { topList } from './top-accounts.ts';
 import { unreadableField } from './unreadable.ts';
 import {
   addWebhook,
@@ -97,6 +100,10 @@ export const operations: readonly Operation[] = [
   repeatDelivery,
   repeatFailed,
   replayWebhook,
+  listTodo,
+  listNumbers,
+  topList,
+  exportNumbers,
   listLog,
   exportLog,
 ] as unknown as Operation[];

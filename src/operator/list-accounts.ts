@@ -1,33 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { accountKeyPattern } from '../accounts/account-keys.ts';
 import { invalid } from '../errors.ts';
-import { defineScript } from '../redis/script.ts';
-import { operation, type OperatorServices } from './operation.ts';
+import { operation } from './operation.ts';
 import { AFTER_A_PAGE, Limit, limitOf } from './page-limit.ts';
+import { accountsPart, SCAN_CURSOR, type AccountsPart } from './scan-accounts.ts';
 import { more, some } from './shown/cells.ts';
 import { listed, looked } from './shown/shown-account.ts';
 import { AccountSummary, summaryOf, type Summary } from './account-summary.ts';
-
-/**
- * Finds accounts in a part of the keys of one primary. `place` is any key of the primary, and `cursor` is the cursor of SCAN, 0 at first.
- * Answers part(next cursor, key …).
- */
-const scanAccounts = defineScript({
-  name: 'operator/scan-accounts',
-  lua: `local part = redis.call('SCAN', cursor, 'MATCH', '{*}:account', 'COUNT', count)
-    return {'part', part[1], unpack(part[2])}`,
-  keys: ['place'],
-  args: ['cursor', 'count'],
-  answers: ['part'],
-  readOnly: true,
-});
-
-/**
- * The number of keys that one script scans, in some 0.1 ms. An account has about six keys, so a part has some 40 accounts, which are then
- * read.
- */
-const KEYS_AT_ONCE = 200;
 
 /** The most parts that one page reads: 5,000 keys, in some 10 ms of Redis's time. */
 const MOST_PARTS = 25;
@@ -38,8 +17,6 @@ const REST_MS = 1;
 const Day = z.iso.date('Must be a day such as 2026-11-22');
 
 const is = (description: string) => z.enum(['true', 'false'], 'Must be true or false').optional().meta({ description });
-
-const CURSOR = /^(\d{1,3})\.(\d{1,20})$/;
 
 export const listAccounts = operation({
   name: 'accounts list',
@@ -63,7 +40,7 @@ export const listAccounts = operation({
     seenFrom: Day.optional().meta({ description: 'Last seen on this day or later.' }),
     seenTo: Day.optional().meta({ description: 'Last seen on this day or earlier.' }),
     limit: Limit,
-    cursor: z.string().regex(CURSOR, 'Must be the nextCursor of an earlier page').optional().meta(AFTER_A_PAGE),
+    cursor: z.string().regex(SCAN_CURSOR, 'Must be the nextCursor of an earlier page').optional().meta(AFTER_A_PAGE),
   }),
   reply: z.object({
     accounts: z.array(AccountSummary),
@@ -75,54 +52,24 @@ export const listAccounts = operation({
   shown: ({ accounts, looked: count, nextCursor }) => [...some(listed, accounts), looked(count), ...more(nextCursor)],
   async prepare({ limit: most, cursor = '0.0', ...filter }, services, { isGone }) {
     const limit = limitOf(most);
-    const places = placesOf(services);
-    const [, primary, from = '0'] = CURSOR.exec(cursor)!;
-    let index = Number(primary);
-    if (index >= places.length) return invalid('cursor', 'Must be the nextCursor of an earlier page');
-    let at = from;
+    let at: string | undefined = cursor;
     let looked = 0;
     const found = new Map<string, Summary>();
-    for (let part = 0; part < MOST_PARTS && found.size < limit && isGone?.() !== true; part++) {
+    for (let part = 0; at !== undefined && part < MOST_PARTS && found.size < limit && isGone?.() !== true; part++) {
       if (part > 0) await pause(REST_MS);
-      const [, next = '0', ...keys] = await services.scripts.run(
-        scanAccounts,
-        { place: places[index]! },
-        { cursor: at, count: KEYS_AT_ONCE },
-      );
-      const summaries = await Promise.all(keys.flatMap((key) => idIn(key) ?? []).map((accountId) => summaryOf(accountId, services)));
+      const accounts: AccountsPart | undefined = await accountsPart(at, services);
+      if (accounts === undefined) return invalid('cursor', 'Must be the nextCursor of an earlier page');
+      const summaries = await Promise.all(accounts.ids.map((accountId) => summaryOf(accountId, services)));
       for (const summary of summaries) {
         if (summary === undefined) continue;
         looked++;
         if (fits(summary, filter)) found.set(summary.accountId, summary);
       }
-      at = next;
-      if (next !== '0') continue;
-      if (++index === places.length) return { reply: { accounts: [...found.values()], looked } };
+      at = accounts.next;
     }
-    return { reply: { accounts: [...found.values()], looked, nextCursor: `${index}.${at}` } };
+    return { reply: { accounts: [...found.values()], looked, ...(at === undefined ? {} : { nextCursor: at }) } };
   },
 });
-
-const KEY = accountKeyPattern('account');
-
-function idIn(key: string): string | undefined {
-  return KEY.exec(key)?.[1];
-}
-
-/**
- * The most random names that are drawn to find one on each primary. With a hundred equal primaries 1 in 20,000 lists would miss a primary.
- */
-const MOST_DRAWN = 1000;
-
-/** A key on each primary; only one key for a single Redis. The order of the keys stays the same as long as the slots do not move. */
-function placesOf({ scripts }: OperatorServices): string[] {
-  const places: string[] = [];
-  for (let number = 0; number < MOST_DRAWN; number++) {
-    const key = `{${number}}`;
-    if (!places.some((place) => scripts.areTogether(place, key))) places.push(key);
-  }
-  return places;
-}
 
 type Filter = Omit<z.output<typeof listAccounts.input>, 'limit' | 'cursor'>;
 

@@ -1,6 +1,7 @@
+import { csvLine } from './csv.ts';
 import type { LogEntry } from './operator-log.ts';
 
-/** The operators' log as CSV (RFC 4180). */
+/** The operators' log as CSV. */
 
 export const LOG_CSV_HEAD = 'number,at,by,action,account,what,why,outcome,result\r\n';
 
@@ -8,21 +9,9 @@ export const LOG_CSV_HEAD = 'number,at,by,action,account,what,why,outcome,result
 export function logCsvLine({ number, at, by, action, what, why, outcome }: LogEntry): string {
   const { account = '', ...others } = what;
   const { word = 'not known', ...result } = outcome ?? {};
-  const cells = [number, new Date(at).toISOString(), by, action, account, detailsOf(others), why, word, detailsOf(result)];
-  return `${cells.map((cell) => cellOf(String(cell))).join(',')}\r\n`;
+  return csvLine([number, new Date(at).toISOString(), by, action, account, detailsOf(others), why, word, detailsOf(result)]);
 }
 
 function detailsOf(details: Readonly<Record<string, string | number>>): string {
   return Object.keys(details).length === 0 ? '' : JSON.stringify(details);
-}
-
-/**
- * Spreadsheets execute a cell that begins with such a character as a formula (CWE-1236). Reasons are free text, and an accountId may begin
- * with a dash.
- */
-const FORMULA = /^[=+\-@\t\r]/;
-
-function cellOf(text: string): string {
-  const harmless = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

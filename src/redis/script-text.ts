@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { channelFunctions } from './channels.ts';
+import { counterFunctions, mayCount, writeCounters } from './counters.ts';
 import { mayEmit, outboxFunctions, writeOutboxes } from './outbox.ts';
 
 /** The parts from which the Lua text of a script is made. `keys` and `args` include the KEYS and ARGV of the script's prologue. */
@@ -84,12 +85,14 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
     isCluster ? '' : `local place = ''`,
     channelFunctions(library + body, form),
     outboxFunctions(parts, form),
+    counterFunctions(parts),
     library,
     `local function run(${[...keys, ...args].map(snakeCase).join(', ')})`,
     body,
     'end',
     forEachCall(name, parts, sharedArgs.length, form),
     writeOutboxes(parts, form),
+    writeCounters(parts, form),
     'return answers',
   ].join('\n');
   const emits = form.outbox === true && mayEmit(parts);
@@ -145,12 +148,13 @@ end`;
  * makes a write, so that WAIT waits even if all calls are replays. On a Cluster the slot of `place` may be moving. In that case no call
  * runs.
  */
-function begin({ library, body, durable }: ScriptParts, { cluster, waits, checksData }: TextForm): string {
+function begin(parts: ScriptParts, { cluster, waits, checksData }: TextForm): string {
+  const { library, body, durable } = parts;
   const writes = waits === true && durable;
   const mark = `redis.call('SET', place .. 'replication:mark', now)`;
   if (cluster !== true) return [checksData === true ? CHECK_DATA : '', writes ? mark : ''].join('\n');
   return [
-    `local is_place_here = ${!writes && /\bplace\b/.test(library + body) ? 'is_here(place)' : 'true'}`,
+    `local is_place_here = ${!writes && (mayCount(parts) || /\bplace\b/.test(library + body)) ? 'is_here(place)' : 'true'}`,
     checksData === true ? CHECK_DATA_OF_SLOT : '',
     writes ? `is_place_here = is_place_here and pcall(function() return ${mark} end)` : '',
   ].join('\n');

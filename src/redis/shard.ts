@@ -71,6 +71,19 @@ export class RedisNode {
   }
 }
 
+/**
+ * The slots among which a place is drawn. Each place may get counters of its own (`counters.ts`), so there should be few places: one in 256
+ * slots. A primary with few slots draws among more of them, so that it has another place while the slot of one place moves.
+ */
+function placesAmong(slots: readonly number[]): readonly number[] {
+  const FEWEST = 4;
+  for (const every of [256, 16]) {
+    const found = slots.filter((slot) => slot % every === 0);
+    if (found.length >= FEWEST) return found;
+  }
+  return slots;
+}
+
 /** A primary of a Cluster. */
 export class Shard extends RedisNode implements ScriptShard {
   readonly address: NodeAddress;
@@ -79,6 +92,7 @@ export class Shard extends RedisNode implements ScriptShard {
   slots: readonly number[] = [];
   wasConnected = false;
   #place = '';
+  #placeSlots: readonly number[] = [];
   #closedSince: number | undefined = performance.now();
   #failsSince: number | undefined;
 
@@ -133,10 +147,12 @@ export class Shard extends RedisNode implements ScriptShard {
     return this.slots.length === 0 ? undefined : tagOf(this.slots.reduce((low, slot) => Math.min(low, slot)));
   }
 
-  /** @param slots that the primary serves now */
+  /** @param slots that the primary serves now. The same array as before: the slots are unchanged */
   serve(slots: readonly number[]): void {
+    if (slots !== this.slots) this.#placeSlots = placesAmong(slots);
     this.slots = slots;
     // The slot is drawn at random each time, because the previous slot may be moving to another primary together with its keys.
-    if (slots.length > 0) this.#place = tagOf(slots[Math.floor(Math.random() * slots.length)]!);
+    const drawn = this.#placeSlots[Math.floor(Math.random() * this.#placeSlots.length)];
+    if (drawn !== undefined) this.#place = tagOf(drawn);
   }
 }

@@ -134,6 +134,11 @@ export class Metrics {
     this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
   }
 
+  /** The number of refusals since the start of the process, by error code. */
+  get refusals(): ReadonlyMap<ErrorCode, number> {
+    return this.#refusals;
+  }
+
   accountCreated(by: 'install' | 'store'): void {
     this.#accountsCreated[by]++;
   }

@@ -84,7 +84,7 @@ export function startBackgroundWork(
     closeQueues: () => Promise.all(queues.map((queue) => queue.close())),
     close() {
       for (const count of counts) count.close();
-      return Promise.all([audit?.close(), growth?.close()]);
+      return Promise.all([audit?.close(), growth?.close(), services.activity.close()]);
     },
   };
 }

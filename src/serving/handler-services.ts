@@ -32,6 +32,7 @@ import { ListWriter } from '../features/rooms/list/list-writer.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
 import { RoomIndex } from '../features/rooms/room-index.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
+import { Activity } from '../features/numbers/activity.ts';
 import { MoveJournal } from '../features/guest-moves/move-journal.ts';
 import { ProviderNames } from '../features/sign-in/provider-names.ts';
 import { Hooks } from '../features/webhooks/hooks.ts';
@@ -123,6 +124,8 @@ export function servicesOf(
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log, config.COIN_AUTHORITY);
   catalogue.warnOfPrizes();
   scripts.accountCreated = () => metrics.accountCreated('install');
+  const activity = new Activity({ scripts, log, now, refusals: () => metrics.refusals, mayWrite });
+  scripts.accountActed = (accountId) => activity.acted(accountId);
   const rows = providersOf(config);
   const counts = new UserEventCounts(metrics);
   const providers = new Providers({ ...storeParts, rows, made: sandbox?.providers, allowsLoopbackHttp: !config.production, counts });
@@ -202,6 +205,7 @@ export function servicesOf(
     bans: new BanJournal({ scripts, catalogue, config, holdings: held, log, now }),
     grantPace: new GrantPace(),
     metrics,
+    activity,
     coinTotals,
     bookings,
     outboxNews,

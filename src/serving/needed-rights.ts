@@ -64,6 +64,8 @@ const COMMANDS: readonly string[] = [
   'LTRIM KEY 0 1',
   'MGET KEY',
   'PEXPIRE KEY 1',
+  'PFADD KEY item',
+  'PFCOUNT KEY',
   'PTTL KEY',
   'RENAME KEY KEY',
   'RPUSH KEY item',
@@ -196,6 +198,8 @@ const KEYS: Rights['keys'] = {
       'sandbox:voided:id',
     ].map((name) => `{${name}}`),
     ...behind('grown', ':2026-01-01'),
+    ...behind('numbers', 'counters:20000 counters:days active active:20000 refusals:480000'),
+    ...behind('0', 'counters:20000 counters:days'),
   ],
 };
 

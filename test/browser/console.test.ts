@@ -4,6 +4,9 @@ import type { AddressInfo } from 'node:net';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
+import { BACKGROUND_AUDIT_KEY } from '../../src/consistency/background.ts';
+import { HOUR_MS, numberKeys } from '../../src/features/numbers/model.ts';
+import { COUNTED_DAY_MS as DAY_MS, COUNTERS_TAG, dayNumber } from '../../src/redis/counters.ts';
 import type { Role } from '../../src/server/identity/roles.ts';
 import { pair } from '../features/sessions/paired.ts';
 import { SECRET } from '../../src/features/webhooks/signature.ts';
@@ -543,6 +546,73 @@ describe.skipIf(noBrowser)('the console', () => {
       await desk.press('Keys');
       await shows(page, 'td', 'Zoë, admin');
       expect(await page.content()).not.toContain(desk.key.token.slice(-32));
+    });
+  });
+
+  describe('the start page', () => {
+    beforeAll(async () => {
+      const { redis } = service.service;
+      const today = dayNumber(service.now());
+      for (let back = 0; back < 80; back++) {
+        const counters = {
+          ...{ '+c': 9000 + ((back * 37) % 11) * 700, '+p': 2000, '+g': 300, '+w': 500, '-d': 7000 + ((back * 53) % 13) * 300, '-a': 40 },
+          ...{ '+t': 4000, '-r': 500, 'bought:google:coins-500': 3000, 'sold:google:coins-500': 6, 'refunded:google:coins-500': 500 },
+          ...{ 'bought:apple:coins-500': 1000, 'sold:apple:coins-500': 2, new: 40 + ((back * 17) % 9), rooms: 120 + back, matches: 70 },
+          ...{ prizes: 3 },
+        };
+        await redis.hset(numberKeys.counters(COUNTERS_TAG, today - back), counters);
+        await redis.hset(numberKeys.countedDays(COUNTERS_TAG), today - back, (today - back) * DAY_MS);
+        await redis.hset(numberKeys.activeCounts, today - back, 300 + ((back * 29) % 50));
+      }
+      await redis.hset(BACKGROUND_AUDIT_KEY, 'endedAt', service.now(), 'findings', 3, 'seconds', 4);
+      const at = Math.floor(service.now() / HOUR_MS);
+      await redis.hset(numberKeys.refusals(at), 'rate_limited', 420);
+      await makeServerKey(service, ['coins'], { name: 'The shop', expiresAt: service.now() + 3 * DAY_MS });
+    });
+
+    extra.each(looks)('shows what needs a person, and 90 days as plots with tables, at %i px in %s', async (width, colorScheme) => {
+      const desk = await open('admin', { viewport: { width, height: 900 }, colorScheme });
+      const { page } = desk;
+      await shows(page, 'h1', 'Start');
+      await shows(page, '[aria-label="Needs a person"]', /The audit has 3 findings.*rate_limited.*420 in an hour.*ends soon.*“The shop”/s);
+      for (const title of ['Coins by kind', 'Bought and refunded', 'Accounts', 'Rooms and matches', 'Prizes'])
+        expect(await page.locator(`[aria-label="${title}, by day"] tbody tr`).count()).toBe(90);
+      const day = page.locator('[aria-label="Bought and refunded, by day"] tbody tr').nth(1).locator('td');
+      expect(await day.allTextContents()).toEqual([
+        new Date(service.now() - DAY_MS).toISOString().slice(0, 10),
+        ...['1,000', '0', '3,000', '-500'],
+      ]);
+      await keepPicture(page, `console-start-${width}-${colorScheme}`, true);
+      expect([await axeProblems(page), await fits(page)]).toEqual([[], true]);
+    });
+
+    extra('leads to where things are dealt with, to the top lists, and to files', async () => {
+      const desk = await open('admin', { ...ON_PHONE, acceptDownloads: true });
+      const { page } = desk;
+      await shows(page, 'h1', 'Start');
+      await desk.press('The audit has 3 findings');
+      await shows(page, 'h1', 'Health');
+      await desk.press('Start');
+      await shows(page, 'h1', 'Start');
+      const saved = page.waitForEvent('download');
+      await desk.press('Products as CSV');
+      expect((await saved).suggestedFilename()).toBe('numbers-products.csv');
+      const { accountId } = await aPlayer(900_000);
+      await desk.press('Top lists');
+      await shows(page, 'h1', 'Highest balances');
+      await shows(page, 'td', accountId);
+      await shows(page, '[role=status]', /Searched|looked|read/i);
+      for (const [tab, title] of [
+        ['Highest debts', 'Highest debts'],
+        ['Fastest growth', 'Fastest growth'],
+        ['Spent most', 'Spent most'],
+      ] as const) {
+        await desk.press(tab);
+        await shows(page, 'h1', title);
+        await page.locator('main:not([aria-busy])').waitFor();
+        expect([await axeProblems(page), await fits(page)]).toEqual([[], true]);
+      }
+      await keepPicture(page, 'console-top', true);
     });
   });
 

@@ -22,7 +22,10 @@ export interface AuditedOptions {
   share?: number;
   /** Runs before each read of the audit. */
   before?: () => Promise<unknown>;
-  /** Also checks the marks of a Cluster's 16,384 slots, which takes most of the time of an audit of a small test. */
+  /**
+   * Also checks the marks of a Cluster's 16,384 slots, and asks them for the counters of days, which takes most of the time of an audit of
+   * a small test.
+   */
   marks?: boolean;
   /** The time of the data, in milliseconds since 1970, if a test has moved the clock of its service. Default: that of Redis. */
   now?: (() => number) | undefined;
@@ -41,7 +44,7 @@ const MARKS = [`{0}${KEY_SECRET}`, `{0}${DATA_VERSION_KEY}`, `{0}${DATA_ID_KEY}`
 function auditorsOf(marks: boolean, holdings: readonly Holding[] | undefined): Auditor[] {
   const isOfMark = ({ pattern }: KeyCheck): boolean => MARKS.some((mark) => pattern.test(mark));
   const known = (key: KeyCheck): KeyCheck => (!marks && isOfMark(key) ? { pattern: key.pattern } : key);
-  return allAuditors(holdings).map((auditor) => ({ ...auditor, keys: auditor.keys.map(known) }));
+  return allAuditors(holdings, marks).map((auditor) => ({ ...auditor, keys: auditor.keys.map(known) }));
 }
 
 /** Audits a Redis or a Cluster inside this process. */

@@ -35,7 +35,7 @@ describe('on the data of a private Redis', () => {
     await credit(service, freshId());
     const live = await run([], { DATA_DIR: dataDir });
     expect([live.code, live.error]).toEqual([0, '']);
-    expect(live.out).toMatch(/^Audited 1 account, 1 bucket, 1 entry, 1 ledger in [\d.]+ s\.\nNo drift\.\n$/);
+    expect(live.out).toMatch(/^Audited 1 account, 1 bucket, 1 compared day, 1 entry, 1 ledger in [\d.]+ s\.\nNo drift\.\n$/);
     await credit(service, freshId());
     expect(await service.stop()).toBe(0);
 

@@ -78,6 +78,10 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>, reac
   'webhooks add': ['admin', { url: 'https://127.0.0.1/', reason }],
   'webhooks rotate': ['admin', { id: 'nosuch00', reason }],
   'webhooks remove': ['admin', { id: 'nosuch00', reason }],
+  'todo list': ['viewer'],
+  'numbers list': ['viewer'],
+  'numbers top': ['viewer', { by: 'balance' }],
+  'numbers export': ['viewer'],
   'log list': ['viewer'],
   'log export': ['viewer'],
 };

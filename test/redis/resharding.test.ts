@@ -4,9 +4,10 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { startCluster, type TestCluster } from '../cluster-nodes.ts';
 import { forFile, start } from '../harness.ts';
+import { makeServerKey } from '../server-keys.ts';
 
 const cluster = await forFile(startCluster());
-const service = await forFile(start({ redis: { url: cluster.url } }));
+const service = await forFile(start({ redis: { url: cluster.url }, settings: { ADMIN_API: 'on' } }));
 
 /** Sends the credit again until it is acknowledged, as a client does. */
 async function credit(installId: string, key: string): Promise<{ balanceAfterCoins: number }> {
@@ -39,6 +40,10 @@ test('an account whose slot moves back and forth under load loses no coin, doubl
   expect([...balances.values()].toSorted((one, other) => one - other)).toEqual(Array.from({ length: COUNT }, (_, index) => index + 1));
   const { body } = await service.get(`/v1/balance?installId=${installId}`);
   expect(body.balanceCoins).toBe(COUNT);
+  // Each acknowledged credit is counted once, although calls were refused and sent again, and the place of the counters changed.
+  const { token } = await makeServerKey(service, ['admin']);
+  const { days } = (await service.get('/v1/admin/numbers', { bearer: token })).body as { days: { coinsIn: { credit?: number } }[] };
+  expect(days.reduce((sum, { coinsIn: { credit: coins = 0 } }) => sum + coins, 0)).toBe(COUNT);
   for (const [key, balance] of [...balances].filter((_, index) => index % 10 === 0))
     expect((await credit(installId, key)).balanceAfterCoins).toBe(balance);
 });

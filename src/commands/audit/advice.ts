@@ -227,6 +227,10 @@ const advice: Readonly<Record<string, Entry>> = {
     right: 'The ledger and the fields of the account. Subscribers that count events may miss one, or wait for one',
     mend: 'Have subscribers read the account again: nothing in the account is wrong',
   },
+  numbers_differ: {
+    right: 'The ledgers, if no account was lost: no other data contradicts them',
+    mend: `${COMPARE}. The commands set the counters of the day to the coins of the ledgers`,
+  },
   unreadable_event: { right: 'The other events. Readers of the log stop at this event', mend: COMPARE },
   lost_events: {
     right: 'The accounts. Subscribers do not get the events of the chunk',

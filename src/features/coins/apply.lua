@@ -47,7 +47,7 @@ if not is_simple or not claim(ledger, key_hash, seq) then
 end
 
 -- No line after this one refuses the operation.
-append(ledger, seq + 1, after, operation, key, origin)
+append(ledger, seq + 1, after, coins, operation, key, origin)
 if credited then
   redis.call('INCRBY', credited, whole(coins))
   redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)

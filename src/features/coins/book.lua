@@ -27,7 +27,18 @@ if after > MAX_BALANCE then return {'balance_limit'} end
 -- No line after this one refuses the booking.
 local created = seq == 0 and create_account(account)
 file_key(ledger, key_hash, whole(seq + 1), seq)
-append(ledger, seq + 1, after, letter .. whole(booked), key)
-if event ~= '' then tell_event(string.match(account, '^{(.-)}'), string.sub(event, 1, 1), string.sub(event, 3) .. ' ' .. whole(booked)) end
+append(ledger, seq + 1, after, booked, letter .. whole(booked), key)
+if event ~= '' then
+  local store, product = string.match(event, '^%a %S+ (%S+) (%S+)')
+  local of_product = store .. ':' .. product
+  -- A refund that is reversed gives coins back, so it counts below 0.
+  if letter == 'r' then count_today('refunded:' .. of_product, -booked)
+  else
+    count_today('bought:' .. of_product, booked)
+    count_today('sold:' .. of_product, 1)
+  end
+  tell_event(string.match(account, '^{(.-)}'), string.sub(event, 1, 1), string.sub(event, 3) .. ' ' .. whole(booked))
+end
+if letter == 'w' then count_today('prizes', 1) end
 forget_oldest(ledger, kept, secret, seq + 1)
 return {'done', whole(booked), whole(after), created and '1' or '0'}

@@ -5,7 +5,7 @@ import type { EntryKeys } from './index-check.ts';
 import type { KeyHash } from './key-hash.ts';
 import type { LedgerFindings } from './ledger-findings.ts';
 import { type EntryPage } from './ledger-layout.ts';
-import { entryLetters, type LedgerEntry, ledgerEntry, MAX_BALANCE, MIN_BALANCE } from './model.ts';
+import { coinSumOf, entryLetters, type LedgerEntry, ledgerEntry, MAX_BALANCE, MIN_BALANCE } from './model.ts';
 import { isServiceKey } from './service-key.ts';
 import { takenGrantOfEntry } from './take-back-key.ts';
 
@@ -42,6 +42,7 @@ export class ChainCheck {
   #wrongSum: { readonly sum: number; readonly text: string } | undefined;
   #prizes: LedgerEntry[] = [];
   #bought: LedgerEntry[] = [];
+  #sums = new Map<string, number>();
   readonly #adjusted = new Set<string>();
   readonly #operated = new Set<string>();
   readonly #newestAt: number;
@@ -80,6 +81,16 @@ export class ChainCheck {
     return this.#bought;
   }
 
+  /** The coins of all entries, by day, sign and type (`CoinSums`). */
+  get sums(): ReadonlyMap<string, number> {
+    return this.#sums;
+  }
+
+  /** When the oldest entry was written, in milliseconds since 1970. */
+  get oldestAt(): number {
+    return this.#first?.at ?? Infinity;
+  }
+
   /** The idempotency keys of entries of type `adjust`, by which operators corrected the balance. */
   get adjusted(): ReadonlySet<string> {
     return this.#adjusted;
@@ -91,7 +102,7 @@ export class ChainCheck {
   }
 
   addPage({ texts, isBegin }: EntryPage): void {
-    if (isBegin) [this.#hashes, this.#last, this.#withKey, this.#prizes, this.#bought] = [[], undefined, 0, [], []];
+    if (isBegin) [this.#hashes, this.#last, this.#withKey, this.#prizes, this.#bought, this.#sums] = [[], undefined, 0, [], [], new Map()];
     for (const text of texts) this.#add(text);
   }
 
@@ -136,6 +147,8 @@ export class ChainCheck {
         'wrong_origin',
         `Entry ${entry.seq} of type "${entry.letter}" has ${entry.origin === undefined ? 'no origin' : `the origin "${entry.origin.slice(0, 60)}"`}.`,
       );
+    const sum = coinSumOf(entry);
+    this.#sums.set(sum, (this.#sums.get(sum) ?? 0) + Math.abs(entry.coins));
     const isMerge = entry.letter === entryLetters.merge;
     if (entry.letter === entryLetters.prize) this.#prizes.push(entry);
     const isBought = entry.letter === entryLetters.topup || entry.letter === entryLetters.refund;

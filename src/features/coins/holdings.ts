@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
 import { setAside } from '../../consistency/set-aside-keys.ts';
-import { standingLibrary } from '../../accounts/standing.ts';
+import { standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { guestAuditor } from './guest-auditor.ts';
@@ -21,19 +21,12 @@ import {
 } from './model.ts';
 import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './operator-history.ts';
 
-/**
- * Deletes a part of the ledger and the index of a deleted account, or of a guest that moved. A copy of the guest's ledger is in the account
- * that the guest moved into. The ledger is kept if the account's state is not `state`. `from` is the first bucket that this call deletes.
- * Answers erased(`from` of the next call, or '' if no call is left), kept.
- */
 const eraseScript = defineScript({
-  name: 'coins/erase-ledger',
-  lua: `if standing_of(standing) ~= state then return {'kept'} end
-    return {'erased', erase_part(ledger, (tail(ledger)), from)}`,
+  file: new URL('erase-ledger.lua', import.meta.url),
   keys: ['ledger', 'standing'],
   args: ['state', 'from'],
   answers: ['erased', 'kept'],
-  library: [standingLibrary, ledgerLibrary, eraseLibrary],
+  library: [standingLibrary, standingChanges, ledgerLibrary, eraseLibrary],
   durable: true,
 });
 

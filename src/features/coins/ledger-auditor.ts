@@ -7,22 +7,22 @@ import { ReplacedSecretCheck } from './replaced-secret-check.ts';
 import { checkBucket, checkGuestBucket } from './bucket-check.ts';
 import { LedgerCheck, type BoughtCheck, type LedgerCheckOptions } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
-import { coinKeys } from './model.ts';
+import { coinKeys, type CoinSums } from './model.ts';
 
 /**
  * Checks that the entries of each account's ledger agree with each other and with the ledger's index, and that each bucket of an index
  * belongs to a ledger.
  * @param checkBought compares ledger entries that purchases made with the records of the purchases
- * @param operated as in `LedgerCheckOptions`
+ * @param operated as in `LedgerCheckOptions`, like `sums`
  */
-export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck, operated: Map<string, string>): Auditor {
+export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck, operated: Map<string, string>, sums: CoinSums): Auditor {
   /**
    * The account whose ledger was checked first. Only its check reports a missing or malformed secret, so that the audit reports it once. If
    * there are no ledgers, the secret may be missing.
    */
   let reporter: string | undefined;
   const use = new ReplacedSecretCheck();
-  const partsNow = async (probe: Probe): Promise<LedgerCheckOptions> => ({ hash: await hashNow(probe), checkBought, use, operated });
+  const partsNow = async (probe: Probe): Promise<LedgerCheckOptions> => ({ hash: await hashNow(probe), checkBought, use, operated, sums });
   return {
     keys: [
       {

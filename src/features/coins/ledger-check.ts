@@ -7,7 +7,7 @@ import { FIELDS, IndexCheck } from './index-check.ts';
 import type { KeyHash } from './key-hash.ts';
 import { LedgerFindings } from './ledger-findings.ts';
 import { bucketName, entryPages } from './ledger-layout.ts';
-import { coinKeys, type LedgerEntry, payoutsKey, seasonPayout } from './model.ts';
+import { coinKeys, type CoinSums, type LedgerEntry, payoutsKey, seasonPayout } from './model.ts';
 import type { ReplacedSecretCheck } from './replaced-secret-check.ts';
 
 /**
@@ -29,6 +29,7 @@ export interface LedgerCheckOptions {
   readonly use: ReplacedSecretCheck;
   /** Collects the idempotency keys of entries that operators made, each with one account that has such an entry. */
   readonly operated: Map<string, string>;
+  readonly sums: CoinSums;
 }
 
 /** The most idempotency keys in `operated`. */
@@ -76,6 +77,7 @@ export class LedgerCheck {
   }
 
   async #check(): Promise<void> {
+    await this.#options.sums.begin(this.#probe);
     const pages = entryPages(this.#probe, this.#ledger);
     const [newestPage, bucket, isAccount] = await Promise.all([
       pages.next(),
@@ -91,6 +93,7 @@ export class LedgerCheck {
       isOnePage = false;
       this.#chain.addPage(page);
     }
+    this.#options.sums.add(this.#ledger, this.#chain.sums, this.#chain.oldestAt);
     const { count, balance, bought, adjusted, operated, keys } = this.#chain;
     for (const key of operated) if (this.#options.operated.size < MOST_OPERATED) this.#options.operated.set(key, this.#id);
     this.#probe.count('entries', count);

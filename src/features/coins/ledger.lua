@@ -1,6 +1,7 @@
 -- An account's ledger, for every script that changes a balance.
 -- Defines MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, MOST_SEQ, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(),
--- file_key(), forget_oldest(), tell_entry(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
+-- file_key(), count_forgotten(), forget_oldest(), tell_entry(), append(), is_small() and file_guest(). used_for() calls functions of
+-- standing.lua.
 --
 -- The ledger is a list of entries (`ledgerEntry` of model.ts). The last entry holds the balance, so that a balance can never differ from
 -- its history. A balance below 0 is a debt, which only refunds and grants taken back make. Of the origin of an entry scripts
@@ -17,7 +18,7 @@
 -- The hash of an idempotency key depends on the service's secret (key-hash.ts), so that a client cannot choose many keys that go into one
 -- bucket.
 --
--- TypeScript gives DATA_VERSION, ENTRIES_PER_BUCKET, MAX_BALANCE and MIN_BALANCE.
+-- TypeScript gives DATA_VERSION, DAY_MS, ENTRIES_PER_BUCKET, MAX_BALANCE and MIN_BALANCE.
 local MOVED_AT_ONCE = 1000 -- hashes that one command moves to another bucket: a call in Lua takes some 8,000 arguments
 local CREDITED_KEPT_SECONDS = 2 * 86400 -- a day's counter of credits is kept for the UTC day, and a margin for clocks that differ
 -- A ledger with a higher seq is damaged: an entry a second for three years. Work on each of its buckets would keep Redis busy for ever.
@@ -160,6 +161,15 @@ local function forget_key(ledger, key, seq, secret, entries)
   else redis.call('HSET', bucket, hash, table.concat(others, ',')) end
 end
 
+-- Counts an entry that is deleted, on the day on which it was written. So on each day the counted coins are those of the entries that
+-- still exist and of those that were deleted, and the audit can compare both (features/numbers/).
+local function count_forgotten(entry)
+  local letter, coins, at = string.match(entry, '<entry: letter, coins, at>')
+  if not letter then return end
+  local number = tonumber(coins)
+  count_on(whole(math.floor(tonumber(at, 36) / DAY_MS)), (number < 0 and 'x-' or 'x+') .. letter, math.abs(number))
+end
+
 -- Deletes at most two entries that are older than `kept` milliseconds, with their idempotency keys. Every script that appends an entry
 -- calls this function, so ledgers shrink until only younger entries remain. The last entry always stays, because it holds the balance. If
 -- `kept` is 0, all entries stay forever.
@@ -171,6 +181,7 @@ local function forget_oldest(ledger, kept, secret, entries)
     local seq, letter, written_at, key = string.match(oldest, '<entry: seq, letter, at, key>')
     if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
+    count_forgotten(oldest)
     -- Entries of moves are not in the index.
     if letter ~= 'm' then forget_key(ledger, key, seq, secret, entries) end
   end
@@ -198,12 +209,13 @@ local function tell_entry(ledger, seq, balance, operation)
 end
 
 -- Appends an entry. The calling script has already added the entry's idempotency key to the index, unless the key need not be found.
--- `origin` may be nil or ''. `is_guests` is true for the copy of a guest's ledger. The copy emits no events, because the guest's own slot
+-- `coins` are those of the operation, as a number. `origin` may be nil or ''. `is_guests` is true for the copy of a guest's ledger. The copy emits no events, because the guest's own slot
 -- emits them.
-local function append(ledger, seq, balance, operation, key, origin, is_guests)
+local function append(ledger, seq, balance, coins, operation, key, origin, is_guests)
   local at = time_text()
   if origin and origin ~= '' then at = at .. '~' .. origin end
   redis.call('RPUSH', ledger, string.format('<entry: seq, balance, letter..coins, at..origin, key>', seq, balance, operation, at, key))
+  count_letter(string.byte(operation), coins)
   if emits and not is_guests then tell_entry(ledger, seq, balance, operation) end
   if seq % ENTRIES_PER_BUCKET > 0 then return end
   local _, count, power = bucket_of(ledger, 0, seq - 1)

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import type { Config } from '../../config.ts';
+import type { Probe } from '../../consistency/auditor.ts';
 import { DATA_VERSION } from '../../redis/data/data-version.ts';
 import { defineLibrary } from '../../redis/script.ts';
 import {
@@ -172,6 +173,21 @@ export const ledgerEntry = defineFormat('entry', '<seq>:<balance> <letter><coins
 
 export type LedgerEntry = Parsed<typeof ledgerEntry>;
 
+/** The name of a sum of an entry's coins: the number of the UTC day, and the name of the day's counter: `20786 -d` (`ledger.lua`). */
+export const coinSumOf = ({ at, letter: of, coins }: Pick<LedgerEntry, 'at' | 'letter' | 'coins'>): string =>
+  `${Math.floor(at / DAY_MS)} ${coins < 0 ? '-' : '+'}${of}`;
+
+/** Adds up the coins of the entries of all ledgers, for the check of the counters of days (`features/numbers/`). */
+export interface CoinSums {
+  /** Must be awaited before the entries of a ledger are read. */
+  begin(probe: Probe): Promise<void>;
+  /**
+   * Adds the coins of a ledger. A ledger that was added before is not added again.
+   * @param sums by `coinSumOf`
+   */
+  add(ledger: string, sums: ReadonlyMap<string, number>, oldestAt: number): void;
+}
+
 /**
  * A member of the sorted set that has the entries of guests with small ledgers by time (`file_guest` of `ledger.lua`). Read backwards, the
  * set has the order of the history. Of the entries with the same time, those of the guest that moved first come first, because `turn` is
@@ -194,7 +210,7 @@ export const filedOperation = defineFormat('filed_operation', '<letter><coins> <
 /** Lua functions for every script that changes a balance. */
 export const ledgerLibrary = defineLibrary(new URL('ledger.lua', import.meta.url), {
   formats: [ledgerEntry, filedEntry, filedGuest, filedOperation],
-  constants: { DATA_VERSION: String(DATA_VERSION), ENTRIES_PER_BUCKET, MAX_BALANCE, MIN_BALANCE },
+  constants: { DATA_VERSION: String(DATA_VERSION), DAY_MS, ENTRIES_PER_BUCKET, MAX_BALANCE, MIN_BALANCE },
 });
 
 /** Lua functions for scripts that delete a ledger and its index. They need `ledgerLibrary` too. */

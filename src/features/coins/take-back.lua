@@ -52,7 +52,7 @@ if used then return {'replayed', string.sub(used, 2), whole(balance), whole(coin
 local taken = math.min(coins, math.max(0, balance - least))
 if only_asks ~= '1' then
   file_key(ledger, key_hash, whole(seq + 1), seq)
-  append(ledger, seq + 1, balance - taken, 'a' .. whole(-taken), key, origin)
+  append(ledger, seq + 1, balance - taken, -taken, 'a' .. whole(-taken), key, origin)
   forget_oldest(ledger, kept, secret, seq + 1)
 end
 return {'taken', whole(-taken), whole(balance - taken), whole(coins), owner}

@@ -79,6 +79,7 @@ end
 local guests = guest_ledger(ledger, guest_id)
 take_copy(staged, guests, last_seq, not is_filed)
 local created = create_account(account)
+count_today('moved', 1)
 local kind = string.sub(store, 1, 1)
 if kind ~= '-' and kind ~= '+' then redis.call('HSETNX', account, 'store', store) end
 if kind ~= '+' then tell_event(target_id, kind == '-' and 'j' or 'm', guest_id) end
@@ -89,8 +90,8 @@ end
 -- The guest's balance moves even if it is below 0.
 if coins ~= 0 then
   last_seq = last_seq + 1
-  append(guests, last_seq, 0, 'm' .. whole(-coins), 'merge:' .. target_id, nil, true)
-  append(ledger, target_seq + 1, target_balance + coins, 'm' .. whole(coins), 'merge:' .. guest_id)
+  append(guests, last_seq, 0, -coins, 'm' .. whole(-coins), 'merge:' .. target_id, nil, true)
+  append(ledger, target_seq + 1, target_balance + coins, coins, 'm' .. whole(coins), 'merge:' .. guest_id)
 end
 
 -- The guest's credits of the day are added to the account's credits of the day, even past the account's daily cap. Otherwise each new

@@ -19,4 +19,5 @@ if account_id ~= '' then
   redis.call('HSET', room, 'given', 1, 'p1:account', account_id, 'p1:acted', now)
   list_in_account(seats, code, seats_kept_seconds)
 else redis.call('HSET', room, 'given', 0, 'server:acted', now) end
+count_today('rooms', 1)
 return answer('created')

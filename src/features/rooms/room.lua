@@ -229,6 +229,7 @@ end
 
 local function start_room(room)
   room.phase = 'playing'
+  count_today('matches', 1)
   set(room, 'phase', 'playing')
   set(room, 'startedAt', now)
   if redis.call('HGET', room.key, 'graceOfMatch') then

@@ -25,6 +25,8 @@ const described: readonly Group[] = [
   { name: 'saves', summary: 'what games keep of a player' },
   { name: 'trials', summary: 'trials of devices', note: 'DEVICE is a deviceId, or its hash, which accounts show prints.' },
   { name: 'webhooks', summary: 'where events are sent' },
+  { name: 'todo', summary: 'what needs a person', usual: 'list' },
+  { name: 'numbers', summary: 'coins, purchases, accounts, rooms and prizes of each day', usual: 'list' },
   { name: 'keys', summary: 'the keys of your own servers' },
   { name: 'data', summary: 'the data as a whole, after Redis lost it', own: dataCommands },
   { name: 'log', summary: 'what operators changed, by this tool and by HTTP', usual: 'list', own: { export: exportToFile } },

@@ -1,7 +1,9 @@
 import { expect } from 'vitest';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
+import { COUNTERS_TAG, dayNumber } from '../../../src/redis/counters.ts';
 import { DATA_VERSION_KEY } from '../../../src/redis/data/data-version.ts';
 import { eventKeys } from '../../../src/features/events/model.ts';
+import { numberKeys } from '../../../src/features/numbers/model.ts';
 import { GIVEN_NAMES } from '../../../src/features/names/model.ts';
 import { hookKeys } from '../../../src/features/webhooks/model.ts';
 import { OPERATOR_LOG } from '../../../src/operator/operator-log.ts';
@@ -61,6 +63,15 @@ export const aloneDamages: Damages = {
   'an index of given names that is lost': {
     kind: 'name_differs',
     mended: ofSeveral(4, renamed, () => redis.del(GIVEN_NAMES), `key ${GIVEN_NAMES}`),
+  },
+  'a counter of a day that differs from the ledgers': {
+    kind: 'numbers_differ',
+    async mended() {
+      await accountWith([5, -3]);
+      const now = Date.now();
+      await redis.hincrby(numberKeys.counters(COUNTERS_TAG, dayNumber(now)), '-d', 2);
+      return `day ${new Date(now).toISOString().slice(0, 10)}`;
+    },
   },
   'an event with a number that is off by three': {
     kind: 'wrong_event_number',

@@ -1,3 +1,5 @@
+import { numberKeys } from '../../../src/features/numbers/model.ts';
+import { COUNTERS_TAG, dayNumber } from '../../../src/redis/counters.ts';
 import { hash, randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
@@ -90,7 +92,10 @@ export class Movers implements Disposable {
 
   /** A ledger of one entry, with a balance that coin operations of a million each would take too long to reach. */
   async makeRich(accountId: string, coins: number): Promise<void> {
-    await this.#redis.rpush(coinKeys.ledger(accountId), `1:${coins} c${coins} ${(Date.now() - 1000).toString(36)} huge`);
+    const at = Date.now() - 1000;
+    await this.#redis.rpush(coinKeys.ledger(accountId), `1:${coins} c${coins} ${at.toString(36)} huge`);
+    // As a script would count it.
+    await this.#redis.hincrby(numberKeys.counters(COUNTERS_TAG, dayNumber(at)), '+c', coins);
     await this.#redis.hset(`${coinKeys.index(accountId)}0`, String(this.#secret.hashOf('huge')), 1);
   }
 

@@ -32,6 +32,7 @@ if not found then
   redis.call('HSET', room, 'given', 1, 'p1:account', account_id, 'p1:acted', now)
   redis.call('PEXPIRE', room, ttl_ms)
   list_in_account(seats, code, seats_kept_seconds)
+  count_today('rooms', 1)
   found = find_room(room)
   return answer(unpack(answer_of('created', owners(), 'p1')))
 end

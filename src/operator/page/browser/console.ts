@@ -16,9 +16,10 @@ import {
   type Shown,
 } from './console-parts.ts';
 import { confirmedView, requestsView, whyView } from './console-requests.ts';
+import { startView, topView } from './console-numbers.ts';
 import { roomsView, roomView } from './console-room.ts';
 import { changesView } from './console-change.ts';
-import { foundView, searchFrom, searchView } from './console-search.ts';
+import { foundView, searchFrom } from './console-search.ts';
 import { signInView, whyOf } from './console-sign-in.ts';
 import { webhooksView, webhookView } from './console-webhooks.ts';
 import { byId, make, onPress, onSubmit } from '../../../web/browser/dom.ts';
@@ -26,8 +27,9 @@ import { byId, make, onPress, onSubmit } from '../../../web/browser/dom.ts';
 type View = (asked: Asked) => Promise<Shown>;
 
 const views: Readonly<Record<string, View>> = {
-  '': searchView,
+  '': startView,
   found: foundView,
+  top: topView,
   accounts(asked) {
     if (asked.words.length === 0) return accountsView(asked);
     return asked.words[1] === 'timeline' ? timelineView(asked) : accountView(asked);
@@ -65,7 +67,7 @@ async function show(): Promise<void> {
   asking.said = undefined;
   const [path = '', query] = location.hash.replace(/^#\/?/, '').split('?');
   const [name = '', ...words] = path.split('/').map(decoded);
-  const view = Object.hasOwn(views, name) ? views[name]! : searchView;
+  const view = Object.hasOwn(views, name) ? views[name]! : startView;
   main.setAttribute('aria-busy', 'true');
   const asked = {
     words: words.filter((word) => word !== ''),
@@ -191,6 +193,7 @@ function bar(who: Operator): Node[] {
   });
   const may = (operation: string): boolean => who.operations.some(({ name }) => name === operation);
   const places: (readonly [string, string, boolean])[] = [
+    ['', 'Start', true],
     ['accounts', 'Accounts', who.game === undefined],
     ['boards', 'Boards', true],
     ['rooms', 'Rooms', true],
