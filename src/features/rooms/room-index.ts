@@ -36,8 +36,9 @@ export interface RoomIndexOptions {
  * change of a room does not touch the index. When a room is due, a process checks the room: if the room still exists, it is due again at
  * its new end, otherwise it leaves the index. So a room costs one write at its creation, and one check in each ROOM_TTL_SECONDS.
  *
- * The index is in another slot than its rooms. On one Redis both are written by one command. On a Cluster the room may exist for an instant
- * before it is in the index, and stays out of the index if the process dies in between.
+ * The index is in another slot than its rooms, so no script writes both. Both commands are sent in the same turn of the event loop, first
+ * the one of the index. So on one Redis a room is in the index before it exists. On a Cluster the room may exist for an instant before it is
+ * in the index, and stays out of the index if the process dies in between.
  */
 export class RoomIndex {
   readonly #options: RoomIndexOptions;
