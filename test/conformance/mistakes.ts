@@ -121,7 +121,7 @@ export const mistakes: readonly ClientMistake[] = [
       'Math.Min(error["retryAfterMs"].Double, 0)',
     ],
     ['the answer of any server counts', 'Request.cs', 'IsOk(body) == (status == 200)', '(IsOk(body) || status > 0)'],
-    ['whole numbers pass through a double', 'Json.cs', 'out whole)) return whole;', 'out whole)) return (double)(float)whole;'],
+    ['whole numbers pass through a double', 'Json.cs', 'out var whole)) return whole;', 'out var whole)) return (double)(float)whole;'],
     ['an older room is shown', 'Watch.cs', 'found.Value > Position)', 'found.Value != Position)'],
     ['a patch of another room is applied', 'Patch.cs', ' || from.Long != room["seq"].Long', ''],
     ['an act is sent again under a new order', 'Acts.cs', 'if (act.Order == 0) act.Order = nextOrder++;', 'act.Order = nextOrder++;'],

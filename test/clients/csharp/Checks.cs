@@ -180,6 +180,14 @@ static class Checks {
         var until = DateTime.UtcNow.AddSeconds(30);
         while (!(calls.TrueForAll(call => call.IsCompleted) && threads.Count > 20) && DateTime.UtcNow < until) client.Update();
         Is("another thread may not pump", isRefused);
+        Is("another thread may not watch", Task.Run(() => Throws<InvalidOperationException>(() => client.PlayRoom("BCDFG"))).Result);
+        var room = client.PlayRoom("BCDFG");
+        Task<ActResult> act = null;
+        Task.Run(() => { act = room.Set(1); }).Wait();
+        Is("an act of another thread waits for the next frame", room.Unanswered == 0);
+        client.Update();
+        Is("it is in the room then", room.Unanswered == 1 || act.IsCompleted);
+        room.Close();
         Is("calls of any thread are done", calls.TrueForAll(call => call.IsCompleted && call.Result.Ok));
         Is("every callback is on the main thread", threads.Count > 20 && threads.TrueForAll(thread => thread == main));
         Is("what the game throws is told, and stops nothing", thrown.Count == 20 && thrown.TrueForAll(error => error is InvalidOperationException));
@@ -202,6 +210,15 @@ static class Checks {
         });
         dispatcher.Pump();
         Is("the first result counts", seen == 1);
+        var turns = 0;
+        Action again = null;
+        again = () => {
+            turns++;
+            dispatcher.Post(again);
+        };
+        again();
+        dispatcher.Pump();
+        Is("work without end leaves the game its frame", turns > 1);
     }
 
     static void RunsTimers() {

@@ -227,8 +227,11 @@ namespace Coinop {
             Listen();
         }
 
+        /// <summary>Adds an act, from any thread.</summary>
+        internal Task<ActResult> Add(string action, Json given) => loop.Dispatcher.Start(() => AddHere(action, given));
+
         /// <summary>Adds an act, or merges it into one of the same kind that waits.</summary>
-        internal Task<ActResult> Add(string action, Json given) {
+        Task<ActResult> AddHere(string action, Json given) {
             // A copy, because the game may change its object before the act is sent. It throws for what is no JSON.
             var fields = Json.Parse(given.ToString());
             if (refusal != null) return Task.FromResult(new ActResult(Requests.Failure(refusal)));

@@ -209,6 +209,7 @@ namespace Coinop {
         }
 
         internal Watch Follow(Watched watched, Action<WatchState> onState) {
+            if (!Loop.Dispatcher.IsHere) throw new InvalidOperationException("Watch and play on the thread that made the client.");
             var watch = new Watch(this, watched, onState);
             watches.Add(watch);
             return watch;

@@ -76,12 +76,7 @@ namespace Coinop {
         public int Count => Fields != null ? Fields.Count : Items.Count;
 
         /// <summary>A member. Null (of JSON) if there is none.</summary>
-        public Json this[string name] {
-            get {
-                Json member;
-                return Fields != null && Fields.TryGetValue(name, out member) ? member : Null;
-            }
-        }
+        public Json this[string name] => Fields != null && Fields.TryGetValue(name, out var member) ? member : Null;
 
         /// <summary>An item of a list. Null (of JSON) if there is none.</summary>
         public Json this[int index] => index >= 0 && index < Items.Count ? Items[index] : Null;
@@ -313,10 +308,8 @@ namespace Coinop {
                     Need(Digits());
                 }
                 var part = text.Substring(from, at - from);
-                long whole;
-                double number;
-                if (isWhole && long.TryParse(part, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out whole)) return whole;
-                Need(double.TryParse(part, NumberStyles.Float, CultureInfo.InvariantCulture, out number) && !double.IsInfinity(number));
+                if (isWhole && long.TryParse(part, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out var whole)) return whole;
+                Need(double.TryParse(part, NumberStyles.Float, CultureInfo.InvariantCulture, out var number) && !double.IsInfinity(number));
                 return number;
             }
         }

@@ -76,8 +76,7 @@ namespace Coinop {
         }
 
         Own Entry(string key) {
-            Own mine;
-            if (own.TryGetValue(key, out mine)) return mine;
+            if (own.TryGetValue(key, out var mine)) return mine;
             var text = client.Storage.Get(key);
             if (text == null) return null;
             var entry = Json.Read(text) ?? Json.Null;

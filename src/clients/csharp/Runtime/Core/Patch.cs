@@ -27,8 +27,7 @@ namespace Coinop {
             var isNew = op == "add" && isLast;
             Need(op == "add" || op == "replace" || op == "remove");
             if (value.Kind == JsonKind.List) {
-                int index;
-                Need(int.TryParse(name, out index) && index >= 0 && index < value.Count + (isNew ? 1 : 0));
+                Need(int.TryParse(name, out var index) && index >= 0 && index < value.Count + (isNew ? 1 : 0));
                 if (!isLast) return value.WithItem(index, Changed(value[index], path, at + 1, op, given));
                 var items = new List<Json>(value.Items);
                 if (!isNew) items.RemoveAt(index);

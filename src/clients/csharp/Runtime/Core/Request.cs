@@ -65,8 +65,7 @@ namespace Coinop {
             if (isOurs && IsOk(body)) return body;
             if (isOurs && !string.IsNullOrEmpty(CodeOf(body))) body = body.With("status", status);
             else body = Failure(status >= 500 || status == 429 ? "network" : "not_coinop", "Status " + status.ToString(CultureInfo.InvariantCulture));
-            double seconds;
-            var isAsked = double.TryParse(answer.RetryAfter, NumberStyles.Float, CultureInfo.InvariantCulture, out seconds);
+            var isAsked = double.TryParse(answer.RetryAfter, NumberStyles.Float, CultureInfo.InvariantCulture, out var seconds);
             if (!isAsked || !(seconds > 0 && seconds < 1e9) || body["error"].Has("retryAfterMs")) return body;
             return body.With("error", body["error"].With("retryAfterMs", (long)Math.Round(seconds * 1000)));
         }

@@ -21,6 +21,8 @@ namespace Coinop {
     /// program without frames begins with <c>Dispatcher.Run</c>.
     /// </summary>
     public sealed class Dispatcher : SynchronizationContext, IClock {
+        /// <summary>Milliseconds after which <c>Pump</c> begins nothing new.</summary>
+        const double MostMs = 50;
         static readonly DateTime Epoch = new DateTime(1970, 1, 1, 0, 0, 0, DateTimeKind.Utc);
         readonly object gate = new object();
         readonly System.Diagnostics.Stopwatch watch = System.Diagnostics.Stopwatch.StartNew();
@@ -78,8 +80,12 @@ namespace Coinop {
                     due.Dispose();
                     Guard(due.Run);
                 }
-                for (var turn = Taken(); turn.Count > 0; turn = Taken())
+                Queue<Action> turn;
+                do {
+                    turn = Taken();
                     foreach (var run in turn) Guard(run);
+                    // A flood of messages must not stop the game. The rest is for the next frame.
+                } while (turn.Count > 0 && Now() - now < MostMs);
                 return true;
             });
         }
