@@ -5,16 +5,21 @@ import type { PushTokens } from './push-tokens.ts';
 import type { GoogleOptions } from './settings.ts';
 
 /** The fields of DeveloperNotification that the service reads: https://developer.android.com/google/play/billing/rtdn-reference */
-const Notification = z.object({
-  packageName: z.string(),
-  subscriptionNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
-  oneTimeProductNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
-  voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken, productType: z.number().optional().catch(undefined) }).optional(),
+const Notification = z.looseObject({ packageName: z.string() });
+
+/** The parts of a notification. Each tells of one purchase. */
+const parts = {
+  subscriptionNotification: z.object({ purchaseToken: PurchaseToken }),
+  oneTimeProductNotification: z.object({ purchaseToken: PurchaseToken }),
+  voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken, productType: z.number().optional().catch(undefined) }),
   // With this notification Google asks whether to grant a refund, and accepts the first answer within a day.
-  pendingRefundReviewNotification: z
-    .looseObject({ purchaseToken: PurchaseToken.optional(), orderId: z.string().max(255).optional().catch(undefined) })
-    .optional(),
-});
+  pendingRefundReviewNotification: z.looseObject({
+    purchaseToken: PurchaseToken.optional(),
+    orderId: z.string().max(255).optional().catch(undefined),
+  }),
+};
+
+type Part = keyof typeof parts;
 
 /** The values of `productType` for a voided purchase: https://developer.android.com/google/play/billing/rtdn-reference#voided-purchase */
 const voidedKinds: Readonly<Record<number, PurchaseHint['kind']>> = { 1: 'subscription', 2: 'product' };
@@ -60,9 +65,10 @@ export class PlayNotifications implements Notifications {
     const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(authorization) ?? [];
     if (token === undefined) throw refuse('bad_token', { field: 'authorization' });
     await this.#pushTokens.verifyPush(token);
-    const { packageName, ...parts } = notificationOf(message.data);
-    const { subscriptionNotification, oneTimeProductNotification, voidedPurchaseNotification: voided } = parts;
-    const { pendingRefundReviewNotification: review } = parts;
+    const { packageName, told, unreadable } = notificationOf(message.data);
+    const { subscriptionNotification, oneTimeProductNotification, voidedPurchaseNotification: voided } = told;
+    const { pendingRefundReviewNotification: review } = told;
+    if (unreadable.length > 0) this.#options.log.warn({ parts: unreadable }, 'a part of a notification from Google cannot be read');
     if (review !== undefined)
       this.#options.log.warn(
         { orderId: review.orderId },
@@ -81,10 +87,23 @@ export class PlayNotifications implements Notifications {
   }
 }
 
+interface Told {
+  readonly packageName: string;
+  readonly told: { readonly [Name in Part]?: z.output<(typeof parts)[Name]> };
+  /** The names of the parts that cannot be read. Google repeats a notification that is refused, so one such part must not hold up the others. */
+  readonly unreadable: readonly string[];
+}
+
 /** Parses the data of a push. @throws Refusal `invalid_request` */
-function notificationOf(data: string): z.output<typeof Notification> {
+function notificationOf(data: string): Told {
   try {
-    return Notification.parse(JSON.parse(Buffer.from(data, 'base64').toString()));
+    const { packageName, ...others } = Notification.parse(JSON.parse(Buffer.from(data, 'base64').toString()));
+    const given = Object.entries(parts).filter(([name]) => others[name] != null);
+    const read = given.map(([name, shape]) => [name, shape.safeParse(others[name])] as const);
+    const told = Object.fromEntries(read.flatMap(([name, { data: part }]) => (part === undefined ? [] : [[name, part]])));
+    const unreadable = read.flatMap(([name, { success }]) => (success ? [] : [name]));
+    if (unreadable.length > 0 && unreadable.length === given.length) throw new Error('no part can be read');
+    return { packageName, told, unreadable };
   } catch {
     throw invalid('message.data', 'Must be a DeveloperNotification: JSON in base64');
   }

@@ -36,6 +36,19 @@ describe('a notification to POST /v1/store/google/notifications', () => {
     for (const installId of installs) await until(async () => !(await shop.entitlement(installId)).access);
   });
 
+  test.each([null, {}, { purchaseToken: 5 }, 'nonsense'])(
+    'with another part that tells nothing still makes the service check the purchase: %j',
+    async (part) => {
+      const installId = freshId();
+      const purchaseToken = shop.sold('ACTIVE', shop.service.now() + 30 * DAY);
+      await shop.buy(installId, purchaseToken);
+      shop.sold('EXPIRED', shop.service.now(), {}, purchaseToken);
+      const both = { packageName: PACKAGE, voidedPurchaseNotification: part, subscriptionNotification: { purchaseToken } };
+      expect((await push(envelope(both))).body).toEqual({ ok: true, checks: true });
+      await until(async () => !(await shop.entitlement(installId)).access);
+    },
+  );
+
   test('changes nothing before Google confirms it', async () => {
     await using away = await openShop();
     const installId = freshId();
