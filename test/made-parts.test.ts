@@ -5,7 +5,7 @@ import { CatalogueFile } from '../src/features/catalogue/file-shape.ts';
 import { sandboxIssue } from '../src/apart/sandbox/issue.ts';
 import { LIFECYCLE } from '../src/apart/sandbox/google/subscription-lifecycle.ts';
 import { pascal } from '../src/clients/csharp/generate.mjs';
-import { snake } from '../src/clients/python/generate.mjs';
+import { snake } from '../src/clients/model.mjs';
 import { groups } from '../src/operator/terminal/groups.ts';
 import { callTable, ELSEWHERE_IN_JAVASCRIPT } from './call-table.ts';
 import { commandTable } from './command-table.ts';
@@ -15,6 +15,7 @@ import { fieldTable } from './field-table.ts';
 const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'docs/catalogue.md': { 'src/features/catalogue/file-shape.ts': fieldTable(CatalogueFile) },
   'docs/clients/csharp.md': { 'src/clients/calls.json': callTable(pascal) },
+  'docs/clients/gdscript.md': { 'src/clients/calls.json': callTable(snake) },
   'docs/clients/javascript.md': { 'src/clients/calls.json': callTable((name) => name, ELSEWHERE_IN_JAVASCRIPT) },
   'docs/clients/python.md': { 'src/clients/calls.json': callTable(snake) },
   'docs/operator.md': { 'the commands of src/operator/': commandTable(groups) },

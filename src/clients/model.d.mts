@@ -8,5 +8,8 @@ export interface Model {
 /** @param document the OpenAPI document. Default: as it is committed */
 export function model(document?: unknown): Model;
 
+/** The name of a feature, a call or a field as Python and GDScript write it. */
+export function snake(name: string): string;
+
 /** The endpoints of the OpenAPI document that no call reaches, although they are for players. */
 export function missing(): string[];

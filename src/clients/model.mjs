@@ -22,6 +22,9 @@ export const others = {
   'other names of the same': /^(POST \/login|GET \/v1\/apps|GET \/v1\/lobby\/catalogue|POST \/v1\/rooms\/\{code\}\/\{action\})$/,
 };
 
+/** The name of a feature, a call or a field as Python and GDScript write it. */
+export const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
 export function model(document = read('../../test/web/documents/openapi.json'), names = read('calls.json')) {
   const { schemas } = document.components;
   const types = new Map();

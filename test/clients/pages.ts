@@ -1,84 +1,120 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '../environment.ts';
 import { freePort } from '../free-port.ts';
 import { languageProgram } from '../languages.ts';
 import { samplesOf, type Sample } from '../page-samples.ts';
-import { compiled } from './csharp.ts';
 import { Place } from '../proofs/place.ts';
 import type { Stand } from '../proofs/proof.ts';
+import { compiled } from './csharp.ts';
+import { godot } from './godot.ts';
 
-const project = fileURLToPath(new URL('../..', import.meta.url));
+const clients = fileURLToPath(new URL('../../src/clients', import.meta.url));
 const pathOf = (name: string): string => fileURLToPath(new URL(`pages/${name}`, import.meta.url));
-const program = (name: string): string => languageProgram('clients', name);
 
-/** What is called only if the service refuses something, or if a real store has sold something. */
-const NOT_HERE = ['ShowProblem', 'Undo'];
+/** What a sample calls only if the service refuses something. */
+const REFUSED = /^(show_?problem|undo)$/i;
+/** A purchase of no store is refused. */
+const BOUGHT = 'token-from-the-store';
 
-/** Runs the samples of the pages of Python and C# as they are written, each against the service. */
+type Ran = (samples: readonly Sample[], url: string, folder: string) => string;
+
+/** How the samples of each page are run. Returns a line for each problem, among other lines. */
+const languages: Readonly<Record<string, Ran>> = {
+  python(samples, url, folder) {
+    const given = join(folder, 'python.json');
+    writeFileSync(given, JSON.stringify(samples));
+    return run([languageProgram('clients', 'python3'), pathOf('python.py'), url, given], { PYTHONPATH: join(clients, 'python') });
+  },
+  csharp(samples, url, folder) {
+    const source = join(folder, 'pages.cs');
+    writeFileSync(source, csharpProgram(samples));
+    try {
+      // A sample ends where the reader's game would use what it has got, and some have nothing to wait for.
+      return run([...compiled(join(folder, 'pages.exe'), source, '-nowarn:219,1998'), url, folder]);
+    } catch (error) {
+      return (error as Error).message;
+    }
+  },
+  gdscript(samples, url, folder) {
+    const game = join(folder, 'godot');
+    mkdirSync(game);
+    cpSync(join(clients, 'gdscript/addons'), join(game, 'addons'), { recursive: true });
+    const project = readFileSync(join(clients, 'gdscript/project.godot'), 'utf8').replace(
+      'config/name',
+      'run/main_scene="res://main.tscn"\nconfig/name',
+    );
+    writeFileSync(join(game, 'project.godot'), `${project}\n[coinop]\n\nurl="${url}"\n`);
+    writeFileSync(
+      join(game, 'main.tscn'),
+      '[gd_scene format=3]\n[ext_resource type="Script" path="res://main.gd" id="1"]\n[node name="Main" type="Node"]\nscript = ExtResource("1")\n',
+    );
+    cpSync(pathOf('main.gd'), join(game, 'main.gd'));
+    writeFileSync(join(game, 'samples.gd'), gdscriptProgram(samples));
+    const command = [godot, '--headless', '--no-header', '--path', game];
+    // Godot finds the names of classes only after an import.
+    run([...command, '--import'], { HOME: folder });
+    const printed = run(command, { HOME: folder });
+    return printed.includes('All samples have run') ? printed : `${printed}error: not all samples have run`;
+  },
+};
+
+/** Runs the samples of the pages of the languages as they are written, each against the service. */
 export async function provePages(stand: Stand): Promise<void> {
   const { figures, folder } = stand;
   const place = await Place.open({ settings: { PORT: await freePort(), NODE_ENV: 'development', RATE_LIMIT: 'off' } }, stand);
-  const samples = (language: string): Sample[] =>
-    samplesOf(`docs/clients/${language}.md`).map((sample) => ({
-      ...sample,
-      text: sample.text.replaceAll('https://coinop.example', place.url()),
-    }));
-  const run = (words: readonly string[], settings: Readonly<Record<string, string>> = {}): string => {
-    const { stdout, stderr, status, error } = spawnSync(words[0]!, words.slice(1), { env: childEnvironment(settings), encoding: 'utf8' });
-    return error?.message ?? (status === 0 ? stdout : `${stdout}${stderr}exit code ${status}\n`);
-  };
-  const report = (language: string, count: number, problems: string): void => {
-    if (problems !== '') console.log(problems);
-    figures.exactly(`problems of the ${count} samples of docs/clients/${language}.md`, problems.split('\n').filter(Boolean).length, 0);
-  };
-
-  const inPython = samples('python');
-  const given = join(folder, 'python.json');
-  writeFileSync(given, JSON.stringify(inPython));
-  report(
-    'python',
-    inPython.length,
-    run([program('python3'), pathOf('python.py'), place.url(), given], { PYTHONPATH: join(project, 'src/clients/python') })
+  for (const [language, ran] of Object.entries(languages)) {
+    const page = `docs/clients/${language}.md`;
+    const samples = samplesOf(page).map((sample) => ({ ...sample, text: sample.text.replaceAll('https://coinop.example', place.url()) }));
+    const problems = ran(samples, place.url(), folder)
       .split('\n')
-      .filter((line) => line.startsWith('docs/') || line.startsWith('exit code') || line.includes('Error'))
-      .join('\n'),
-  );
-
-  const inCsharp = samples('csharp');
-  const source = join(folder, 'pages.cs');
-  writeFileSync(source, csharpProgram(inCsharp));
-  const made = join(folder, 'pages.exe');
-  const built = run([
-    ...[program('mcs'), '-langversion:7.2', '-r:System.Net.Http', `-out:${made}`],
-    ...[`-recurse:${join(project, 'src/clients/csharp/Runtime/Core/*.cs')}`, source],
-  ]);
-  const problems = built.includes('error') ? built : run([program('mono'), made, place.url(), folder]);
-  report(
-    'csharp',
-    inCsharp.length,
-    problems
-      .split('\n')
-      .filter((line) => /docs\/|error|exit code/.test(line))
-      .join('\n'),
-  );
+      .filter((line) => /docs\/clients|SCRIPT ERROR|error: /.test(line));
+    if (problems.length > 0) console.log(problems.join('\n'));
+    figures.exactly(`problems of the ${samples.length} samples of ${page}`, problems.length, 0);
+  }
 }
+
+/** What a program prints. A program that fails prints an error. */
+function run([program, ...words]: readonly string[], settings: Readonly<Record<string, string>> = {}): string {
+  const ended = spawnSync(program!, words, { env: childEnvironment(settings), encoding: 'utf8', timeout: 240_000 });
+  const end = ended.error?.message ?? (ended.status === 0 ? '' : `exit code ${ended.status}`);
+  return `${ended.stdout ?? ''}${ended.stderr ?? ''}${end === '' ? '' : `\nerror: ${end}\n`}`;
+}
+
+/** The functions of the reader's game that have to be called by a sample. */
+const calledBy = ({ text }: Sample, program: string, pattern: RegExp): string[] =>
+  [...program.matchAll(pattern)]
+    .map(([, name]) => name!)
+    .filter((name) => text.includes(`${name}(`) && !REFUSED.test(name) && !text.includes(BOUGHT));
 
 /** The program that runs the samples in C#, of which each is a method. */
 function csharpProgram(samples: readonly Sample[]): string {
-  const names = [...readFileSync(pathOf('csharp.cs'), 'utf8').matchAll(/static void (\w+)\(/g)].map(([, name]) => name!);
+  const program = readFileSync(pathOf('csharp.cs'), 'utf8');
   const methods = samples.map(({ text, place }, index) => {
     const [page, line] = place.split(':');
     const code = text.replaceAll('new FileStore("player")', 'new FileStore(folder)');
     return `    static async Task Sample${index}() {\n#line ${Number(line) + 1} "${page}"\n${code}#line default\n    }\n`;
   });
-  const runs = samples.map(({ text, place }, index) => {
-    const isSold = text.includes('token-from-the-store');
-    const called = names.filter((name) => text.includes(`${name}(`) && !NOT_HERE.includes(name) && !isSold).map((name) => `"${name}"`);
-    return `        await Run(args[0], ${[`"${place}"`, `Sample${index}`, ...called].join(', ')});\n`;
+  const runs = samples.map((sample, index) => {
+    const called = calledBy(sample, program, /static void (\w+)\(/g).map((name) => `, "${name}"`);
+    return `        await Run(args[0], "${sample.place}", Sample${index}${called.join('')});\n`;
   });
   const main = `    static void Main(string[] args) => Dispatcher.Run(async () => {\n${runs.join('')}    });\n`;
-  return `${readFileSync(pathOf('csharp.cs'), 'utf8')}\n#pragma warning disable 1998\nstatic partial class Pages {\n${methods.join('\n')}\n${main}}\n`;
+  return `${program}\nstatic partial class Pages {\n${methods.join('\n')}\n${main}}\n`;
+}
+
+/** The script that runs the samples in GDScript, of which each is a function. */
+function gdscriptProgram(samples: readonly Sample[]): string {
+  const program = readFileSync(pathOf('gdscript.gd'), 'utf8');
+  const functions = samples.map(({ text, place }, index) => {
+    const code = text.replaceAll(/^(?=.)/gm, '\t');
+    return `\n\n## ${place}\nfunc _sample_${index}() -> void:\n${code}`;
+  });
+  const listed = samples.map((sample, index) => {
+    const called = calledBy(sample, program, /^func ([a-z]\w+)\(/gm).filter((name) => name !== 'ask_player');
+    return `["${sample.place}", _sample_${index}, ${JSON.stringify(called)}]`;
+  });
+  return `${program}${functions.join('')}\n\nfunc _samples() -> Array:\n\treturn [\n\t\t${listed.join(',\n\t\t')},\n\t]\n`;
 }

@@ -1,4 +1,5 @@
 // Writes the calls of the client in GDScript: addons/coinop/calls.gd.
+import { snake } from '../model.mjs';
 
 const KEYWORDS = new Set(
   'and as assert await break breakpoint class class_name const continue elif else enum extends for func if in is match not or pass preload return self signal static super var void when while yield'.split(
@@ -96,6 +97,5 @@ const plain = {
   map: 'Dictionary',
 };
 const text = (value) => JSON.stringify(value);
-const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const pascal = (name) => `${name[0].toUpperCase()}${name.slice(1)}`;
 const argument = (name) => (KEYWORDS.has(snake(name)) ? `${snake(name)}_` : snake(name));

@@ -3,6 +3,3 @@ import type { Model } from '../model.mjs';
 /** The file of the calls, below the folder of the client. */
 export const file: string;
 export function generated(model: Model): string;
-
-/** The name of a feature or a call as the language writes it. */
-export function snake(name: string): string;

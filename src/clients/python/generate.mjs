@@ -1,4 +1,5 @@
 // Writes the calls of the Python client: coinop/calls.py.
+import { snake } from '../model.mjs';
 
 const KEYWORDS = new Set(
   'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield None True False'.split(
@@ -70,8 +71,6 @@ ${named.join('\n')}`;
 }
 
 const text = (value) => JSON.stringify(value);
-/** A name as Python writes it. */
-export const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const argument = (name) => (KEYWORDS.has(snake(name)) ? `${snake(name)}_` : snake(name));
 const classOf = (feature) => `${feature[0].toUpperCase()}${feature.slice(1)}Calls`;
 

@@ -19,7 +19,7 @@ export interface DocsSources {
 
 /** The groups of guides. Each guide is named as its file is. A guide that no group names joins the last one. */
 const GUIDES: readonly (readonly [heading: string, names: readonly string[]])[] = [
-  ['Start', ['readme', 'client', 'clients/javascript', 'clients/csharp', 'clients/python']],
+  ['Start', ['readme', 'client', 'clients/javascript', 'clients/gdscript', 'clients/csharp', 'clients/python']],
   ['Games', ['boards', 'catalogue', 'sign-ins', 'stores', 'sandbox', 'guarantees']],
   ['Servers', ['authority', 'events', 'webhooks']],
   [
