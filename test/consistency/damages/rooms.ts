@@ -57,4 +57,11 @@ export const roomDamages: Damages = {
     },
   },
   'a room in the queue that never was': { kind: 'queue_without_document', mended: queuedAlone('rooms:due', 'BBBBB') },
+  'a room in the index that never was, due later than any room lives': {
+    kind: 'queue_without_document',
+    async mended() {
+      await redis.zadd(roomKeys.expiry, Date.now() + 8 * 86_400_000, 'BBBBB pebble-drop');
+      return `queue ${roomKeys.expiry}`;
+    },
+  },
 };
