@@ -197,6 +197,37 @@ static class Checks {
         Is("a closed client refuses", late.IsCompleted && late.Result.Error.Code == "aborted");
     }
 
+    sealed class Stale : ITransport {
+        internal int Requests;
+
+        public Task<Answer> Request(string method, string url, IDictionary<string, string> headers, string body, CancellationToken stop) {
+            Requests++;
+            var text = "{\"ok\":false,\"error\":{\"code\":\"stale_save\",\"message\":\"m\",\"version\":3,\"data\":\"theirs\"}}";
+            return Task.FromResult(new Answer { Status = 409, Text = text });
+        }
+
+        public Task<ISocket> Connect(string url, CancellationToken stop) => throw new IOException("No sockets");
+    }
+
+    static void TellsMistakesOfConflicts() {
+        var thrown = new List<Exception>();
+        var dispatcher = new Dispatcher { OnException = thrown.Add };
+        var transport = new Stale();
+        var options = new ClientOptions { Transport = transport, Dispatcher = dispatcher };
+        options.OnConflict = (mine, theirs, of) => throw new InvalidOperationException("A mistake of the game");
+        var client = new Client("http://127.0.0.1:9", options);
+        for (var turn = 1; turn < 3; turn++) {
+            var before = transport.Requests;
+            var saved = client.Saves.Save("drop", "slot-1", turn);
+            client.Update();
+            Is("a save whose conflict throws is not done", saved.IsFaulted && saved.Exception.InnerException is InvalidOperationException);
+            Is("the next one is sent", transport.Requests > before);
+        }
+        // The start of the client has sent it too, for nobody who could get the exception.
+        Is("a conflict in the background is told", thrown.Count == 1);
+        client.Close();
+    }
+
     static void SettlesLater() {
         var dispatcher = new Dispatcher();
         var promise = new Promise<int>(dispatcher);
@@ -247,6 +278,7 @@ static class Checks {
         MergesPatches();
         KeepsFiles(args[0]);
         StaysOnItsThread();
+        TellsMistakesOfConflicts();
         SettlesLater();
         RunsTimers();
         foreach (var bad in new[] { "", "ftp://a", "http://", "http://a/b", "http://u@a", "http://a?b", "http://a b" })

@@ -33,10 +33,6 @@ namespace UnityEngine {
         public static string persistentDataPath => Path.GetTempPath();
     }
 
-    public static class SystemInfo {
-        public static string deviceModel => "Stand-in";
-    }
-
     public static class Debug {
         public static void Log(object message) => Console.WriteLine(message);
 

@@ -23,8 +23,8 @@ namespace Coinop {
         public Action<Json, CoinOperationReply> OnOperation;
         public Action<Json, PurchaseProductReply> OnPurchase;
 
-        /// <summary>Gets texts for the developer.</summary>
-        public Action<string> OnWarning = message => Console.Error.WriteLine(message);
+        /// <summary>Gets texts for the developer. Null: standard error.</summary>
+        public Action<string> OnWarning;
 
         /// <summary>The name of this device, for a choice between two saves.</summary>
         public string Device;
@@ -117,7 +117,7 @@ namespace Coinop {
 
         internal CancellationToken Closed => closing.Token;
 
-        internal void Warn(string message) => Tell(Options.OnWarning, message);
+        internal void Warn(string message) => Tell(Options.OnWarning ?? Console.Error.WriteLine, message);
 
         /// <summary>Calls the game's own function. Its mistake must not stop the client.</summary>
         internal void Tell<T>(Action<T> function, T value) => Loop.Dispatcher.Guard(() => {

@@ -214,26 +214,26 @@ namespace Coinop {
             }
         }
 
-        /// <summary>Sends after all earlier ones of the key.</summary>
+        /// <summary>Sends after all earlier ones of the key. Throws what the game throws in `OnConflict`.</summary>
         Task<Json> Flush(string key) {
-            Task before;
-            turns.TryGetValue(key, out before);
-            var done = new Promise<Json>(client.Loop.Dispatcher);
-            turns[key] = done.Task;
-            client.Loop.Spawn(async () => {
-                Json result = null;
-                try {
-                    if (before != null) await before;
-                    result = await Send(key);
-                } finally {
-                    done.Settle(result);
-                }
-            });
-            return done.Task;
+            turns.TryGetValue(key, out var before);
+            var turn = Turn(before, key);
+            turns[key] = turn;
+            return turn;
+        }
+
+        async Task<Json> Turn(Task before, string key) {
+            await Task.Yield();
+            if (before != null) await Task.WhenAny(before);
+            return await Send(key);
         }
 
         async Task FlushAll() {
-            foreach (var key in client.Storage.Keys(prefix)) await Flush(key);
+            foreach (var key in client.Storage.Keys(prefix)) {
+                var turn = Flush(key);
+                await Task.WhenAny(turn);
+                client.Loop.Dispatcher.Report(turn.Exception);
+            }
         }
 
         /// <summary>Sends all saves again after a while.</summary>

@@ -6,20 +6,22 @@ namespace Coinop.Unity {
         Client client;
 
         /// <summary>
-        /// Makes a client whose install, session and unfinished operations are kept on the device. Call it on the main thread. Options that are
-        /// given stay as they are.
+        /// Makes a client whose install, session and unfinished operations are kept on the device. Call it on the main thread. What the
+        /// options leave out is that of Unity.
         /// </summary>
         public static Client Create(string url, ClientOptions options = null) {
-            options = options ?? new ClientOptions { OnWarning = Debug.LogWarning };
+            options = options ?? new ClientOptions();
             var dispatcher = options.Dispatcher ?? new Dispatcher();
             dispatcher.OnException = Debug.LogException;
             options.Dispatcher = dispatcher;
+            if (options.OnWarning == null) options.OnWarning = Debug.LogWarning;
             if (options.Store == null) options.Store = DeviceStore();
             if (options.Transport == null) options.Transport = new UnityTransport(dispatcher);
-            if (options.Device == null) options.Device = SystemInfo.deviceModel;
+            var client = new Client(url, options);
             var runner = new GameObject("coinop").AddComponent<CoinopRunner>();
+            runner.client = client;
             DontDestroyOnLoad(runner.gameObject);
-            return runner.client = new Client(url, options);
+            return client;
         }
 
         static IStore DeviceStore() {
