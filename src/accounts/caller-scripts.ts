@@ -84,7 +84,7 @@ export class CallerScripts extends ScriptRunner {
   accountCreated: () => void = () => {};
 
   /** Called for each account whose caller has written something. `service.ts` sets this function, for the numbers of a day. */
-  accountActed: (accountId: string) => void = () => {};
+  accountActed: (standingKey: string) => void = () => {};
 
   /**
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes two round
@@ -230,8 +230,7 @@ abstract class CallOfCaller implements PrologueCall {
       this.check(answer);
     }
     // A refused call may come from a caller without an account, so it does not count.
-    if (this.opens && this.caller.isUnchecked !== true && !(word in errors))
-      this.scripts.accountActed(accountOfKey(this.caller.standingKey));
+    if (this.opens && this.caller.isUnchecked !== true && !(word in errors)) this.scripts.accountActed(this.caller.standingKey);
     return isUsed ? [word.slice(1), ...answer.slice(1)] : answer;
   }
 

@@ -125,7 +125,7 @@ export function servicesOf(
   catalogue.warnOfPrizes();
   scripts.accountCreated = () => metrics.accountCreated('install');
   const activity = new Activity({ scripts, log, now, refusals: () => metrics.refusals, mayWrite });
-  scripts.accountActed = (accountId) => activity.acted(accountId);
+  scripts.accountActed = (standingKey) => activity.acted(standingKey);
   const rows = providersOf(config);
   const counts = new UserEventCounts(metrics);
   const providers = new Providers({ ...storeParts, rows, made: sandbox?.providers, allowsLoopbackHttp: !config.production, counts });

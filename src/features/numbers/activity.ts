@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { accountOfKey } from '../../accounts/account-keys.ts';
 import { dayNumber } from '../../redis/counters.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
@@ -40,7 +41,7 @@ interface ActivityOptions {
 export class Activity {
   readonly #options: ActivityOptions;
   readonly #timer: NodeJS.Timeout;
-  /** The accounts that acted on the day `#day`. */
+  /** The accounts that acted on the day `#day`, by the Redis keys of their standings. */
   readonly #known = new Set<string>();
   /** Those of `#known` that Redis does not have yet. */
   #fresh: string[] = [];
@@ -54,12 +55,15 @@ export class Activity {
     this.#timer = setInterval(() => void this.write(), EVERY_MS).unref();
   }
 
-  /** Must be called when an account has written something. It is called for each coin operation, so it only looks into a set. */
-  acted(accountId: string): void {
-    if (this.#known.has(accountId)) return;
+  /**
+   * Must be called when an account has written something. It is called for each coin operation, so it only searches a set.
+   * @param standingKey the Redis key of the account's standing
+   */
+  acted(standingKey: string): void {
+    if (this.#known.has(standingKey)) return;
     if (this.#known.size >= MOST_REMEMBERED) this.#known.clear();
-    this.#known.add(accountId);
-    this.#fresh.push(accountId);
+    this.#known.add(standingKey);
+    this.#fresh.push(accountOfKey(standingKey));
   }
 
   /** Writes down what Redis does not have yet. If Redis is down, the next call writes it. */

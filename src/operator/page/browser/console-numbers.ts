@@ -11,22 +11,31 @@ import { make } from '../../../web/browser/dom.ts';
 export async function startView(asked: Asked): Promise<Shown> {
   const { operator, signal } = asked;
   if (operator.game !== undefined) return searchView(asked);
+  const [search, { items }] = await Promise.all([searchView(asked), admin('/todo', {}, signal)]);
+  return { title: 'Start', parts: [...search.parts, section('Needs a person', listed(todoItems, items)), numbers(asked)] };
+}
+
+/** The numbers follow once they are read, so that nobody waits for them who wants to search. */
+function numbers(asked: Asked): HTMLElement {
+  const { signal } = asked;
   const { form, sent, typed } = filterOf('numbers list', [], asked);
-  const [search, { items }, { since, days }] = await Promise.all([
-    searchView(asked),
-    admin('/todo', {}, signal),
-    admin('/numbers', sent, signal),
-  ]);
-  return {
-    title: 'Start',
-    parts: [
-      ...search.parts,
-      section('Needs a person', listed(todoItems, items)),
-      section('Numbers', sum(days, since), row(link(['top', 'balance'], 'Top lists'), ...files(sent)), form),
-      ...plots(days),
-      typed['from'] === '' && typed['to'] === '' ? '' : row(link([], 'The last 90 days')),
-    ],
-  };
+  const made = make('div', { className: 'numbers' }, make('p', { className: 'hint', textContent: 'The numbers are being read …' }));
+  made.setAttribute('aria-busy', 'true');
+  const isFiltered = typed['from'] !== '' || typed['to'] !== '';
+  admin('/numbers', sent, signal)
+    .then(
+      ({ days, since }) => [
+        section('Numbers', sum(days, since), row(link(['top', 'balance'], 'Top lists'), ...files(sent)), form),
+        ...plots(days),
+        ...(isFiltered ? [row(link([], 'The last 90 days'))] : []),
+      ],
+      (error: unknown) => [section('Numbers', alertOf((error as Error).message), form)],
+    )
+    .then((parts) => {
+      made.replaceChildren(...parts);
+      made.removeAttribute('aria-busy');
+    });
+  return made;
 }
 
 function sum(days: readonly Day[], since: string | undefined): HTMLElement {
