@@ -4,6 +4,8 @@ import { accountWith, bought, boughtCoins, moved, paired, useData } from '../con
 import { orderKey } from '../../src/features/purchases/coins/find-purchase.ts';
 import { eventKeys } from '../../src/features/events/model.ts';
 import { hookKeys } from '../../src/features/webhooks/model.ts';
+import { operations } from '../../src/operator/endpoints.ts';
+import { isChange } from '../../src/operator/operation.ts';
 import { OPERATOR_LOG } from '../../src/operator/operator-log.ts';
 import { forFile, freshId, type TestReply } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
@@ -90,35 +92,52 @@ async function unownedSubscription(): Promise<string> {
 }
 
 const until = new Date(service.now() + 86_400_000).toISOString();
-const find = (who: string) => service.post('/v1/admin/find', { who }, { bearer });
+/** The routes that were asked. */
+const sent: string[] = [];
+
+function get(path: string): Promise<TestReply> {
+  sent.push(`GET /v1/admin${path.split('?')[0]!}`);
+  return read(path);
+}
+
+function find(who: string): Promise<TestReply> {
+  sent.push('POST /v1/admin/find');
+  return service.post('/v1/admin/find', { who }, { bearer });
+}
 
 /** Every read, with the other things that its reply has in any case. */
 const reads: Record<string, [ask: () => Promise<TestReply>, others?: readonly string[]]> = {
-  account: [() => read(`/accounts/${of.id}?at=${until}`)],
-  'account with a guest': [() => read(`/accounts/${of.guest}`)],
-  history: [() => read(`/accounts/${of.id}/history`)],
-  'search in a history': [() => read(`/accounts/${of.id}/history?type=credit&to=${until}`)],
-  'history with a guest': [() => read(`/accounts/${of.target}/history`)],
-  explanation: [() => read(`/accounts/${of.id}/explain`)],
-  events: [() => read(`/accounts/${of.id}/events`)],
-  timeline: [() => read(`/accounts/${of.id}/timeline`)],
-  accounts: [() => read('/accounts'), [of.other, of.target]],
-  'stuck purchases': [() => read('/purchases'), [of.otherPending, of.otherUnowned]],
-  purchase: [() => read(`/purchases/${of.coins}`)],
-  'purchase by its order': [() => read(`/purchases/${of.orderId}`)],
-  board: [() => read(`/boards/${GAME}?season=all`), ['"score":11']],
-  'board of a season': [() => read(`/boards/${GAME}`), ['"score":11']],
-  archive: [() => read(`/boards/${RESET}?archive=1`), ['"score":11']],
-  seasons: [() => read(`/boards/${GAME}/seasons`), [EARLIER]],
-  rooms: [() => read('/rooms'), [of.otherRoom]],
-  room: [() => read(`/rooms/${of.code}`)],
-  'private parts of a room': [() => read(`/rooms/${of.code}?private=true&reason=test`)],
-  webhooks: [() => read('/webhooks'), [of.otherHook]],
-  webhook: [() => read(`/webhooks/${of.hook}`)],
-  deliveries: [() => read(`/webhooks/${of.hook}/deliveries`)],
-  log: [() => read('/log?action=accounts'), ['accounts rename']],
-  'log of an account': [() => read(`/log?account=${of.id}`)],
-  'export of the log': [() => read('/log/export?action=accounts'), ['accounts rename']],
+  account: [() => get(`/accounts/${of.id}?at=${until}`)],
+  'account with a guest': [() => get(`/accounts/${of.guest}`)],
+  history: [() => get(`/accounts/${of.id}/history`)],
+  'search in a history': [() => get(`/accounts/${of.id}/history?type=credit&to=${until}`)],
+  'history with a guest': [() => get(`/accounts/${of.target}/history`)],
+  explanation: [() => get(`/accounts/${of.id}/explain`)],
+  events: [() => get(`/accounts/${of.id}/events`)],
+  timeline: [() => get(`/accounts/${of.id}/timeline`)],
+  accounts: [() => get('/accounts'), [of.other, of.target]],
+  'stuck purchases': [() => get('/purchases'), [of.otherPending, of.otherUnowned]],
+  purchase: [() => get(`/purchases/${of.coins}`)],
+  'purchase by its order': [() => get(`/purchases/${of.orderId}`)],
+  board: [() => get(`/boards/${GAME}?season=all`), ['"score":11']],
+  'board of a season': [() => get(`/boards/${GAME}`), ['"score":11']],
+  archive: [() => get(`/boards/${RESET}?archive=1`), ['"score":11']],
+  seasons: [() => get(`/boards/${GAME}/seasons`), [EARLIER]],
+  rooms: [() => get('/rooms'), [of.otherRoom]],
+  room: [() => get(`/rooms/${of.code}`)],
+  'private parts of a room': [() => get(`/rooms/${of.code}?private=true&reason=test`)],
+  webhooks: [() => get('/webhooks'), [of.otherHook]],
+  webhook: [() => get(`/webhooks/${of.hook}`)],
+  deliveries: [() => get(`/webhooks/${of.hook}/deliveries`)],
+  log: [() => get('/log?action=accounts'), ['accounts rename']],
+  'log of an account': [() => get(`/log?account=${of.id}`)],
+  'export of the log': [() => get('/log/export?action=accounts'), ['accounts rename']],
+  todo: [() => get('/todo')],
+  numbers: [() => get('/numbers')],
+  'export of numbers': [() => get('/numbers/export')],
+  'accounts with the highest balances': [() => get('/numbers/top?by=balance'), [of.other]],
+  'accounts that grew most': [() => get('/numbers/top?by=growth'), [of.other]],
+  'accounts that spent most': [() => get('/numbers/top?by=spent')],
   'find a name': [() => find('name:Ada'), [of.other]],
   'find a room': [() => find(`room:${of.code}`)],
   'find an order': [() => find(`order:${of.orderId}`)],
@@ -208,6 +227,16 @@ async function expectReads(how: string, { named, all = [] }: { readonly named: r
     if (named.includes(name)) expect([how, name, body.unreadable]).toEqual([how, name, expect.arrayContaining([expect.any(String)])]);
   }
 }
+
+test('every read of operators is in the table', async () => {
+  for (const [ask] of Object.values(reads)) await ask();
+  const isSent = (route: string): boolean => {
+    const form = new RegExp(`^${route.replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+    return sent.some((each) => form.test(each));
+  };
+  const declared = operations.filter((operation) => !isChange(operation)).map(({ method, path }) => `${method} ${path}`);
+  expect(declared.filter((route) => !isSent(route))).toEqual([]);
+});
 
 test('without damage, no read leaves anything out', async () => {
   for (const [name, [ask, others = []]] of Object.entries(reads)) {
