@@ -4,6 +4,7 @@
 // If a proof cannot be set up here, for example without a network, the next one runs.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { godotIsThere } from './godot.mjs';
 import { languagesAreThere } from './languages.mjs';
 
 /** The most minutes of a turn. */
@@ -55,7 +56,7 @@ function canRun(proof) {
   if (proof === 'platforms' && process.getuid?.() !== 0) return false;
   if (NEED_NETWORK.includes(proof) && !hasNetwork()) return false;
   // Set-up goes on without the languages of the clients, and the proof then says which it could not run.
-  return isPassed(`preprove:${proof}`) && (proof !== 'clients' || languagesAreThere('clients'));
+  return isPassed(`preprove:${proof}`) && (proof !== 'clients' || (languagesAreThere('clients') && godotIsThere()));
 }
 
 /**

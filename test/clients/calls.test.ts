@@ -24,10 +24,11 @@ test('the client in JavaScript has every call', () => {
 test.each([
   { language: 'Python', folder: 'python/coinop', calls: 'calls.py', comment: /^ *"""[^]*?"""$|#.*$/gm },
   // A line of brackets alone holds no code.
+  { language: 'GDScript', folder: 'gdscript/addons/coinop', calls: 'calls.gd', comment: /#.*$/gm },
   { language: 'C#', folder: 'csharp/Runtime/Core', calls: 'Calls.cs', comment: /\/\/.*$|^[^\w]*$/gm },
 ])('the $language client has at most 2,000 lines of code, its calls not counted', ({ folder, calls, comment }) => {
   const path = `${project}src/clients/${folder}/`;
-  const files = readdirSync(path).filter((name) => /\.(py|cs)$/.test(name) && name !== calls);
+  const files = readdirSync(path).filter((name) => /\.(py|cs|gd)$/.test(name) && name !== calls);
   const code = files.map((name) => readFileSync(path + name, 'utf8').replace(comment, '')).join('\n');
   const lines = code.split('\n').filter((line) => /\S/.test(line));
   expect(lines.length).toBeGreaterThan(1000);

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cases } from '../conformance/cases/cases.ts';
@@ -10,10 +10,12 @@ import { childEnvironment } from '../environment.ts';
 import { languageProgram } from '../languages.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
 import { compile, compiled } from './csharp.ts';
+import { godot, inGodot } from './godot.ts';
+import { pairs } from './players.ts';
 import { proveInBrowser } from './unity-browser.ts';
 import { isThere } from './there.ts';
 import { provePages } from './pages.ts';
-import { proveCoins, proveReadmes, proveRoom } from './real.ts';
+import { proveCoins, provePair, proveReadmes } from './real.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -36,13 +38,17 @@ export const parts: readonly Part[] = [
     about: 'checks the types of the Python client with mypy, strict',
   },
   {
+    ...{ proof: 'clients', name: 'godot', seconds: 20, prove: tryGodotStores },
+    about: 'tries the stores and the JSON of the client in GDScript, and compiles each of its scripts',
+  },
+  {
     ...{ proof: 'clients', name: 'coins', seconds: 60, prove: proveCoins },
     about: 'players in each language earn coins, while they, the service and its Redis are killed',
   },
-  {
-    ...{ proof: 'clients', name: 'room', seconds: 90, prove: proveRoom },
-    about: 'a page in a browser and a bot in Python make a thousand moves in one room, while the service and its Redis are killed',
-  },
+  ...pairs.map(([first, second, moves]): Part => ({
+    ...{ proof: 'clients', name: `${first}-${second}`, seconds: 90, prove: provePair(first, second, moves) },
+    about: `players in ${first} and ${second} make ${moves} moves in one room, while each is killed and offline, and so are the service and its Redis`,
+  })),
   {
     ...{ proof: 'clients', name: 'readme', seconds: 40, prove: proveReadmes },
     about:
@@ -109,6 +115,20 @@ async function checkCsharp(stand: Stand): Promise<void> {
   if (status !== 0) console.log(stdout + stderr);
   stand.figures.exactly('exit code of the checks', status, 0);
   stand.figures.report('checks', stdout.trim().split('\n').at(-1)!);
+}
+
+async function tryGodotStores(stand: Stand): Promise<void> {
+  if (!isThere(stand, 'gdscript', godot)) return;
+  const run = ([program, ...words]: readonly string[]) => spawnSync(program!, words, { env: childEnvironment({}), encoding: 'utf8' });
+  const script = fileURLToPath(new URL('gdscript/stores.gd', import.meta.url));
+  const { stdout } = run([...inGodot(script), join(stand.folder, 'kept')]);
+  console.log(stdout);
+  stand.figures.atLeast('checks of stores and JSON', Number(stdout.trim().split('\n').at(-1)), 50);
+  stand.figures.exactly('of these wrong', stdout.split('WRONG').length - 1, 0);
+  const addon = join(project, 'src/clients/gdscript/addons/coinop');
+  const scripts = readdirSync(addon, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.gd'));
+  const broken = scripts.filter((name) => run([...inGodot(`res://addons/coinop/${name}`).slice(0, -1), '--check-only']).status !== 0);
+  stand.figures.exactly(`of ${scripts.length} scripts with an error or an untyped variable`, broken.length, 0);
 }
 
 async function checkTypes(stand: Stand): Promise<void> {

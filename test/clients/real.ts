@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { connect, createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,19 +11,19 @@ import { languageProgram } from '../languages.ts';
 import { freePort } from '../free-port.ts';
 import { coinop } from '../../src/clients/javascript/client.ts';
 import { compiled, GODOT, UNITY } from './csharp.ts';
+import { godot, inGodot, makeGodotProject } from './godot.ts';
 import { isThere } from './there.ts';
 import { chromiumPath } from './javascript/prove-react.ts';
 import { Place } from '../proofs/place.ts';
 import { reportAudit, type Stand } from '../proofs/proof.ts';
+import { players } from './players.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 const [python, mypy, mcs] = ['python3', 'mypy', 'mcs'].map((name) => languageProgram('clients', name)) as [string, string, string];
-const player = (name: string): string => fileURLToPath(new URL(`players/${name}`, import.meta.url));
 
 /** How often a process of a player is killed, and the service with its Redis. */
 const KILLS = 12;
 const CREDITS = 2000;
-const MOVES = 1000;
 
 /** A program of a player. It is killed and started again until it has come to its end. */
 class Program {
@@ -68,15 +69,12 @@ class Program {
 export async function proveCoins(stand: Stand): Promise<void> {
   const { figures, folder, closing } = stand;
   const place = await Place.open({ settings: { PORT: await freePort(), RATE_LIMIT: 'off' } }, stand);
-  const programs: Readonly<Record<string, () => readonly string[]>> = {
-    javascript: () => [process.execPath, player('coins.ts')],
-    ...(isThere(stand, 'python', python) && { python: () => [python, player('coins.py')] }),
-    ...(isThere(stand, 'csharp', mcs) && { csharp: () => compiled(join(folder, 'coins.exe'), player('coins.cs')) }),
-  };
-  const running = Object.entries(programs).map(([language, command]) => ({
-    language,
-    program: new Program([...command(), place.url(), join(folder, language), String(CREDITS)]),
-  }));
+  const there = players.filter(({ language, program }) => isThere(stand, language, program));
+  const running = there.map(({ language, coins }) => {
+    const own = join(folder, language);
+    mkdirSync(own);
+    return { language, program: new Program([...coins(own), place.url(), own, String(CREDITS)]) };
+  });
   closing.push(() => running.forEach(({ program }) => program.stop()));
   let isOver = false;
   const ended = Promise.all(running.map(({ program }) => program.ended)).then((codes) => ((isOver = true), codes));
@@ -103,61 +101,155 @@ export async function proveCoins(stand: Stand): Promise<void> {
   await reportAudit(figures, place);
 }
 
-/** The page of the player who makes the other moves. */
-const page = (url: string): string => `<!doctype html><meta charset="utf-8"><p id="code"></p><p id="move"></p><p id="faults"></p>
+/** The page of the player who makes the moves with even numbers. */
+const page = (
+  url: string,
+  code: string,
+  install: string,
+  moves: number,
+): string => `<!doctype html><meta charset="utf-8"><p id="output"></p>
 <script type="module">
   import { coinop } from '${url}/client.js';
-  import { lastSeat, playRoom } from '${url}/rooms.js';
-  const show = (id, text) => (document.getElementById(id).textContent = text);
-  const client = coinop({ url: '${url}' });
-  const code = lastSeat(client)?.code ?? (await client.rooms.create({ name: 'Ada', writers: 'players', state: { move: 0 } })).room.code;
-  const room = playRoom(client, code);
+  import { playRoom } from '${url}/rooms.js';
+  const say = (text) => (document.getElementById('output').textContent += text + ' ');
+  const client = coinop({ url: '${url}', installId: '${install}' });
+  const room = playRoom(client, '${code}');
   let last = -1;
-  let faults = 0;
-  show('faults', 0);
-  room.on('refused', () => show('faults', ++faults));
+  room.on('refused', ({ code }) => say('REFUSED ' + code));
   room.on('change', ({ state: { move }, players }) => {
-    if (move < last) show('faults', ++faults);
+    if (move < last) say('BACK');
     last = move;
-    show('move', move);
-    if (players.length === 2 && move % 2 === 0 && move < ${MOVES} && !room.unanswered)
+    if (players.length === 2 && move % 2 === 0 && move < ${moves} && !room.unanswered)
       room.setState({ move: move + 1 }, { ifStateSeq: room.room.stateSeq });
   });
-  show('code', code);
 </script>`;
 
-/** A page in a browser and a bot in Python move in turn, while the service and its Redis are killed, and the page is reloaded. */
-export async function proveRoom(stand: Stand): Promise<void> {
+/** A player of a pair, with a line of its own to the service. */
+interface Seat {
+  kill: () => void | Promise<unknown>;
+  output: () => string | Promise<string>;
+  readonly line: Line;
+}
+
+const INSTALLS = ['install-of-the-first-player', 'install-of-the-second-one'] as const;
+/** For so long a player is offline. */
+const OFFLINE_MS = 3000;
+
+/** Two players of different languages move in turn in one room. Each is killed and offline, and so are the service and its Redis. */
+export const provePair = (first: string, second: string, moves: number) => async (stand: Stand) => {
   const { figures, folder, closing } = stand;
+  const wanted = players.filter(({ language }) => language === first || language === second);
+  if (!wanted.every(({ language, program }) => isThere(stand, language, program))) return;
   const place = await Place.open({ settings: { PORT: await freePort(), RATE_LIMIT: 'off', NODE_ENV: 'development' } }, stand);
-  const tab = await tabOf(page(place.url()), stand);
-  await tab.waitForFunction(`document.getElementById('code').textContent.length === 5`, undefined, { timeout: 120_000 });
-  const code = (await tab.textContent('#code'))!;
-  const bot = new Program([
-    languageProgram('clients', 'python3'),
-    player('mover.py'),
-    place.url(),
-    code,
-    join(folder, 'bot'),
-    String(MOVES),
-  ]);
-  closing.push(() => bot.stop());
-  const moves = async (): Promise<number> => Number(await tab.textContent('#move'));
-  const reached = async (least: number): Promise<void> => {
-    while ((await moves()) < least) await pause(50);
-  };
-  let done = 0;
-  for (const at of [0.2, 0.4, 0.6, 0.8]) {
-    await reached(at * MOVES);
-    if (done++ % 2 === 0) await place.outage(500);
-    else await place.killRedis();
+  const host = coinop({ url: place.url(), store: null, installId: INSTALLS[0], timeoutMs: 60_000 });
+  closing.push(() => host.close());
+  const created = await host.rooms.create({ name: 'Ada', writers: 'players', state: { move: 0 } });
+  if (!created.ok) throw new Error(created.error.code);
+  const { code } = created.room;
+
+  const seats: Seat[] = [];
+  const ended: Promise<number>[] = [];
+  for (const [index, language] of [first, second].entries()) {
+    const line = await Line.open(Number(new URL(place.url()).port));
+    closing.push(() => line.close());
+    const install = INSTALLS[index]!;
+    if (language === 'browser') {
+      const tab = await tabOf(page(line.url, code, install, moves), stand);
+      let output = '';
+      const said = async (): Promise<string> => output + ((await tab.textContent('#output')) ?? '');
+      seats.push({ line, output: said, kill: async () => ((output = await said()), await tab.reload()) });
+      continue;
+    }
+    const { mover } = players.find((each) => each.language === language)!;
+    const own = join(folder, String(index));
+    mkdirSync(own);
+    const program = new Program([...mover!(own), line.url, code, install, join(own, 'store'), String(moves), String(index)]);
+    closing.push(() => program.stop());
+    ended.push(program.ended);
+    seats.push({ line, output: () => program.output, kill: () => program.kill() });
   }
-  await reached(MOVES);
-  figures.exactly('exit code of the bot', await bot.ended, 0);
-  figures.exactly('moves of page and bot', await moves(), MOVES);
-  figures.exactly('refused or older states on the page', Number(await tab.textContent('#faults')), 0);
-  figures.exactly('refused or older states at the bot', bot.output.split(/REFUSED|BACK/).length - 1, 0);
+
+  const made = async (): Promise<number> => {
+    const reply = await host.rooms.read({ code });
+    return reply.ok ? (reply.room.state as { move: number }).move : 0;
+  };
+  const reached = async (least: number): Promise<void> => {
+    while ((await made()) < least) await pause(50);
+  };
+  const faults = [
+    () => place.outage(500),
+    () => seats[0]!.kill(),
+    () => seats[1]!.kill(),
+    () => place.killRedis(),
+    () => seats[0]!.line.cut(OFFLINE_MS),
+    () => seats[1]!.line.cut(OFFLINE_MS),
+    () => Promise.all(seats.map(({ kill }) => kill())),
+    () => place.outage(2000),
+  ];
+  for (const [index, fault] of faults.entries()) {
+    await reached(((index + 1) * moves) / (faults.length + 1));
+    await fault();
+  }
+  await reached(moves);
+  for (const exit of await Promise.all(ended)) figures.exactly('exit code of a bot', exit, 0);
+  figures.exactly(`moves of ${first} and ${second}`, await made(), moves);
+  for (const [index, { output }] of seats.entries()) {
+    const said = await output();
+    figures.exactly(`older rooms of the player in ${[first, second][index]}`, said.split('BACK').length - 1, 0);
+    // A killed player cannot know whether its last act is under way. If it is, the service refuses the next one, which knows an older room.
+    const refused = said.split('REFUSED').length - 1;
+    figures.report(`refused acts of the player in ${[first, second][index]}, killed 2 times`, refused, 'at most 2', refused <= 2);
+  }
   await reportAudit(figures, place);
+};
+
+/** The network between a player and the service. */
+class Line {
+  readonly #server: Server;
+  readonly #connections = new Set<Socket>();
+  #isCut = false;
+  readonly url: string;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  static async open(port: number): Promise<Line> {
+    let take: (near: Socket) => void;
+    const server = createTcpServer((near) => take(near));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const line = new Line(server);
+    take = (near) => (line.#isCut ? near.destroy() : line.#join(near, connect(port, '127.0.0.1')));
+    return line;
+  }
+
+  #join(near: Socket, far: Socket): void {
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      this.#connections.add(one);
+      one.setNoDelay(true);
+      one.pipe(other);
+      one.on('error', () => {});
+      one.once('close', () => (this.#connections.delete(one), other.destroy()));
+    }
+  }
+
+  /** Breaks all connections, and lets no other be made for a while. */
+  async cut(milliseconds: number): Promise<void> {
+    this.#isCut = true;
+    for (const each of this.#connections) each.destroy();
+    await pause(milliseconds);
+    this.#isCut = false;
+  }
+
+  close(): void {
+    this.#isCut = true;
+    for (const each of this.#connections) each.destroy();
+    this.#server.close();
+  }
 }
 
 /** A tab of a browser with a page of another origin than the service. */
@@ -180,7 +272,7 @@ interface Readme {
   readonly extension: string;
   readonly settings?: Readonly<Record<string, string>>;
   /** Checks or compiles a program. Throws with what is wrong. Returns the command that runs it; a part of a game runs in its engine only. */
-  prepare(path: string, folder: string): readonly string[];
+  prepare(path: string, folder: string, url: string): readonly string[];
   /** Whether a person types the moves of the game. */
   readonly isTyped: boolean;
 }
@@ -205,6 +297,14 @@ const readmes: readonly Readme[] = [
       return compiled(`${path}.exe`, path, ...(engine ? [...engine, '-target:library'] : []));
     },
   },
+  {
+    ...{ language: 'gdscript', programs: [godot], extension: 'gd', isTyped: true },
+    prepare(path, folder, url) {
+      const game = join(folder, 'game');
+      if (!existsSync(game)) makeGodotProject(game, url);
+      return ['env', `HOME=${folder}`, ...inGodot(fileURLToPath(new URL('players/readme.gd', import.meta.url)), game), path];
+    },
+  },
 ];
 
 /** The programs of the READMEs of the clients do what they say: a first credit, and tic-tac-toe against the page of the example. */
@@ -222,7 +322,7 @@ async function proveReadme({ language, extension, settings = {}, ...readme }: Re
   for (const [, code] of text.matchAll(new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g'))) {
     const path = join(folder, `sample_${commands.length}.${extension}`);
     writeFileSync(path, code!.replaceAll('http://127.0.0.1:3000', url));
-    commands.push(readme.prepare.call({ settings }, path, folder));
+    commands.push(readme.prepare.call({ settings }, path, folder, url));
   }
   figures.atLeast(`programs of the README in ${language} that are checked or compiled`, commands.length, 2);
   for (const expected of ['You have 5', 'You have 10']) {

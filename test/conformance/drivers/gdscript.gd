@@ -4,7 +4,7 @@ extends SceneTree
 const Client = preload("res://addons/coinop/client.gd")
 const Clock = preload("res://addons/coinop/clock.gd")
 const Json = preload("res://addons/coinop/json.gd")
-const Transport = preload("res://addons/coinop/transport.gd")
+const Transport = preload("res://addons/coinop/platform/transport.gd")
 
 var driver: Driver = Driver.new()
 var thread := Thread.new()
@@ -120,7 +120,7 @@ class Store:
 
 class Counted:
 	extends Transport
-	var counts := {"requests": 0, "ended": 0, "sockets": 0, "socketsEnded": 0, "framesToClient": 0, "framesFromClient": 0}
+	var counts := {"requests": 0, "ended": 0, "sockets": 0, "socketsEnded": 0, "socketsOpen": 0, "framesToClient": 0, "framesFromClient": 0}
 
 	func request(method: String, url: String, headers: Dictionary, body: Variant, abort: Abort) -> Dictionary:
 		counts["requests"] += 1
@@ -132,19 +132,24 @@ class Counted:
 		var socket := CountedSocket.new()
 		socket.counts = counts
 		counts["sockets"] += 1
+		socket.opening.came.connect(socket.count_open)
 		return opened(socket, url)
 
 
 class CountedSocket:
 	extends Transport.Socket
 	var counts := {}
-	var own := {"framesToClient": 0, "framesFromClient": 0}
+	var own := {"framesToClient": 0, "framesFromClient": 0, "socketsOpen": 0}
 	var is_live := true
 
 	func count(name: String) -> void:
 		if is_live:
 			own[name] += 1
 			counts[name] += 1
+
+	func count_open(is_open: bool) -> void:
+		if is_open:
+			count("socketsOpen")
 
 	func send(text: String) -> void:
 		count("framesFromClient")

@@ -53,7 +53,6 @@ var _listening: Clock.Alarm = Clock.Alarm.new()
 
 
 class Act:
-	extends RefCounted
 	var action := ""
 	var fields := {}
 	## Its number in the tab. 0 before it is sent.
@@ -67,7 +66,6 @@ class Act:
 
 ## Allows a rate and a burst by the generic cell rate algorithm, as the service does.
 class Bucket:
-	extends RefCounted
 	var _interval := 0.0
 	var _at_once := 0
 	var _paid_until := 0.0
@@ -90,7 +88,7 @@ func _init(clock: Clock) -> void:
 func _settle(act: Act, result: Dictionary) -> void:
 	if not result["ok"]:
 		refused.emit(result["error"], act)
-	for done in act.done:
+	for done: Later in act.done:
 		done.settle(result)
 
 
@@ -99,7 +97,7 @@ func _following(act: Act) -> Variant:
 	if _is_http or act.action not in ["data", "message"]:
 		return null
 	var before: Act = null
-	for each in _sent:
+	for each: Act in _sent:
 		if each.action not in ["data", "message"]:
 			return null
 		if each.action == "data":
@@ -155,7 +153,7 @@ func unanswered() -> Array[Act]:
 static func _in_order(acts: Array[Act]) -> Array[Act]:
 	# Godot's own sort does not keep the order of equals.
 	var ordered: Array[Act] = []
-	for act in acts:
+	for act: Act in acts:
 		var place := ordered.size()
 		while place > 0 and _order_of(ordered[place - 1]) > _order_of(act):
 			place -= 1
@@ -178,7 +176,7 @@ func _requeue() -> void:
 	var staying: Array[Act] = []
 	var again := _again
 	_again = []
-	for act in again:
+	for act: Act in again:
 		# The service may have sent this message already, and must not send it twice.
 		if is_late and act.is_unclear and act.action == "message":
 			_settle(act, Request.failure("store_unavailable"))
@@ -193,7 +191,7 @@ func _postpone(act: Act, error: Dictionary) -> void:
 	_tries += 1
 	act.is_unclear = act.is_unclear or error.get("outcome") == "unknown"
 	if act.action == "data":
-		for each in unanswered():
+		for each: Act in unanswered():
 			if each.action == "data" and _order_of(each) > act.order:
 				# It holds the changes of the refused act, which need not be sent again.
 				each.done.append_array(act.done)
@@ -249,7 +247,7 @@ func add(action: String, given: Dictionary) -> Later:
 
 func answered(answer: Dictionary) -> void:
 	var act: Act = null
-	for each in _sent:
+	for each: Act in _sent:
 		if each.order == answer["order"]:
 			act = each
 	if act == null:
@@ -294,13 +292,13 @@ func open(line: Callable, is_http: bool, of: String) -> void:
 	_is_http = is_http
 	_seat = of if of else _seat
 	var foreign: Array[Act] = []
-	for act in _waiting.duplicate():
+	for act: Act in _waiting.duplicate():
 		if act.seat and _seat and act.seat != _seat:
 			_waiting.erase(act)
 			foreign.append(act)
 		else:
 			act.seat = _seat
-	for act in foreign:
+	for act: Act in foreign:
 		_settle(act, Request.failure("not_in_room", "It was made for another seat."))
 	if foreign:
 		changed.emit()
@@ -315,7 +313,7 @@ func refuse(error: Dictionary) -> void:
 	lost()
 	var waiting := _waiting
 	_waiting = []
-	for act in waiting:
+	for act: Act in waiting:
 		_settle(act, {"ok": true, "seq": _room_seq} if _has_left(act, error) else {"ok": false, "error": error})
 	_pausing.cancel()
 	changed.emit()

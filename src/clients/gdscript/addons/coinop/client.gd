@@ -24,7 +24,7 @@ const Request = preload("request.gd")
 const Room = preload("room.gd")
 const SavesOf = preload("saves.gd")
 const Kept = preload("store.gd")
-const Transport = preload("transport.gd")
+const Transport = preload("platform/transport.gd")
 const Watch = preload("watch.gd")
 const Watched = preload("watched.gd")
 
@@ -207,7 +207,7 @@ func watch_lobby(filter := {}) -> Watch:
 func _follow(watched: Watched) -> Watch:
 	var watch := Watch.new(self, watched)
 	_watches.append(watch)
-	watch.ended.connect(func(_code: String) -> void: _watches.erase(watch))
+	watch.ended.connect(func(_code: String) -> void: _watches.erase(watch), CONNECT_ONE_SHOT)
 	# After this frame, so that the game has connected its signals.
 	watch.run.call_deferred()
 	return watch

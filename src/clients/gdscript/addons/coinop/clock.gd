@@ -5,7 +5,6 @@ var _alarms: Array[Alarm] = []
 
 
 class Alarm:
-	extends RefCounted
 	var due := 0.0
 	var run := Callable()
 	var _alarms: Array[Alarm] = []

@@ -4,7 +4,7 @@ extends RefCounted
 ## The deepest nesting that is written. The service refuses less.
 const MOST_DEPTH := 200
 ## The largest number up to which a float has every whole number.
-const MOST_WHOLE := 9_007_199_254_740_992.0
+const MOST_WHOLE := float(1 << 53)
 ## The fields whose values are the game's own: their numbers stay floats, as Godot reads them.
 const OF_GAME: Array[String] = ["state", "data", "private"]
 
@@ -53,7 +53,7 @@ static func _number(number: float) -> String:
 static func _quoted(text: String) -> String:
 	var escaped := text.replace("\\", "\\\\").replace("\"", "\\\"")
 	if _control.search(escaped):
-		for code in range(1, 32):
+		for code: int in range(1, 32):
 			escaped = escaped.replace(char(code), "\\u%04x" % code)
 	return "\"%s\"" % escaped
 
@@ -74,7 +74,7 @@ static func whole(value: Variant, depth := 0) -> Variant:
 			return int(number) if number == floorf(number) and absf(number) <= MOST_WHOLE else value
 		TYPE_ARRAY:
 			var list: Array = value
-			for index in list.size():
+			for index: int in list.size():
 				list[index] = whole(list[index], depth + 1)
 		TYPE_DICTIONARY:
 			var members: Dictionary = value

@@ -37,7 +37,6 @@ var _owned := RegEx.create_from_string("^[ais][!-~]+$")
 
 
 class Own:
-	extends RefCounted
 	var operation := {}
 	var owner := ""
 	var done := Later.new()
@@ -63,7 +62,7 @@ func _remove(key: String) -> void:
 ## Takes over the operations of the store that this client does not know, from an earlier start.
 func _adopt() -> void:
 	_has_adopted = true
-	for key in _store.keys(_prefix):
+	for key: String in _store.keys(_prefix):
 		if not (_queue.has(key) or _held.has(key) or _own.has(key)):
 			_queue.append(key)
 		# New operations come after the stored ones, even if the clock was ahead when one of these was made.
@@ -180,7 +179,7 @@ func resume() -> void:
 
 
 func discard_held() -> void:
-	for key in _held:
+	for key: String in _held:
 		_remove(key)
 	_held.clear()
 

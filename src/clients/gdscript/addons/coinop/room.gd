@@ -157,10 +157,10 @@ func _get_room() -> Dictionary:
 		return _shown
 	var shown_state: Variant = _confirmed.get("state")
 	var shown_players: Array = (_confirmed["players"] as Array).duplicate()
-	for each in _queue.echo():
+	for each: ActQueue.Act in _queue.echo():
 		var fields := each.fields
 		if each.action == "data":
-			for index in shown_players.size():
+			for index: int in shown_players.size():
 				var player: Dictionary = shown_players[index]
 				if player["id"] == _player_id:
 					shown_players[index] = player.merged({"data": Patch.applied(player.get("data"), fields, "data")}, true)
@@ -300,7 +300,6 @@ class Channel:
 	extends Watched.Room
 	var greeted_at := 0.0
 	var _of: CoinopRoom = null
-	var _link: Watch.Link = null
 	var _greeting := {}
 
 	func _init(client: Node, of: CoinopRoom) -> void:
@@ -310,13 +309,12 @@ class Channel:
 	func other(message: Dictionary) -> void:
 		_of._take_other(message)
 
-	func opened(link: RefCounted) -> void:
-		_link = link
+	func opened() -> void:
 		_greeting = {}
 
 	func drop() -> void:
-		if _link:
-			_link.stop()
+		if watch and watch.get("_link"):
+			watch.get("_link").call("stop")
 
 	func hello() -> Dictionary:
 		var greeting := caller().merged({"tab": _of._queue.tab})
@@ -330,4 +328,4 @@ class Channel:
 		return greeting
 
 	func send_act(act: ActQueue.Act) -> void:
-		_link.send({"type": "act", "order": act.order, "action": act.action, "tab": _of._queue.tab}.merged(act.fields, true))
+		watch.get("_link").call("send", {"type": "act", "order": act.order, "action": act.action, "tab": _of._queue.tab}.merged(act.fields, true))

@@ -36,7 +36,7 @@ func _init(client: Node, store: Store, name: String, device: String) -> void:
 
 ## Sends all saves that wait.
 func wake() -> void:
-	for key in _store.keys(_prefix):
+	for key: String in _store.keys(_prefix):
 		await _flush(key).result()
 
 

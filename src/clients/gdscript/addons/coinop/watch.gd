@@ -17,7 +17,7 @@ const Clock = preload("clock.gd")
 const Json = preload("json.gd")
 const Patch = preload("patch.gd")
 const Request = preload("request.gd")
-const Transport = preload("transport.gd")
+const Transport = preload("platform/transport.gd")
 const Watched = preload("watched.gd")
 
 const OPEN_MS := 4000.0
@@ -175,7 +175,7 @@ static func _wait_of(tries: int, error: Dictionary) -> float:
 
 ## Long-polls so many times. Returns the failure that stopped it, or an empty one.
 func _over_polls(times: int) -> Dictionary:
-	for turn in times:
+	for turn: int in times:
 		if _closing.is_aborted or _is_final:
 			break
 		# The first poll does not wait for news, so it is answered at once.
@@ -209,7 +209,6 @@ func _over_socket() -> Array:
 
 ## One open connection of a watch.
 class Link:
-	extends RefCounted
 	var _watch: CoinopWatch = null
 	var _clock: Clock = null
 	var _socket: Transport.Socket = null
@@ -244,7 +243,7 @@ class Link:
 		_socket.send(Json.compact(message))
 
 	func run() -> Array:
-		_watch._watched.opened(self)
+		_watch._watched.opened()
 		_idle()
 		greet()
 		var code := 0

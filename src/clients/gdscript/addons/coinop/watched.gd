@@ -56,7 +56,7 @@ func hello() -> Dictionary:
 
 
 ## Called when a connection is open.
-func opened(_link: RefCounted) -> void:
+func opened() -> void:
 	pass
 
 
@@ -100,7 +100,7 @@ class List:
 		if _fields.size() == 1:
 			return message[_fields[0]]
 		var view := {}
-		for field in _fields:
+		for field: String in _fields:
 			view[field] = message.get(field)
 		return view
 
@@ -164,7 +164,7 @@ class Account:
 			view.erase(field)
 		return view
 
-	func opened(_link: RefCounted) -> void:
+	func opened() -> void:
 		_is_new = true
 
 	func hello() -> Dictionary:
@@ -182,7 +182,7 @@ class Account:
 		var is_recent: bool = _client._clock.now() - _greeted_at < NEXT_CALLER_MS
 		var lost := _before if _before and is_recent else _greeted
 		_before = {}
-		for _turn in NEXT_CALLER_MS / 100:
+		for _turn: int in NEXT_CALLER_MS / 100:
 			if caller() != lost:
 				return true
 			await Abort.sleep(_client._clock, 100, [])

@@ -4,8 +4,8 @@
 ## say whether it was carried out. Redirects are not followed: another server would get the installId.
 extends RefCounted
 
-const Abort = preload("abort.gd")
-const Later = preload("later.gd")
+const Abort = preload("../abort.gd")
+const Later = preload("../later.gd")
 
 ## The longest answer that is read. The service's own are far shorter.
 const MOST_BODY_BYTES := 16 * 1024 * 1024
@@ -46,7 +46,6 @@ func poll() -> void:
 
 
 class Exchange:
-	extends RefCounted
 	var http := HTTPClient.new()
 	var done := Later.new()
 	var _method := ""
@@ -118,13 +117,12 @@ class Exchange:
 		if not http.has_response() or (length >= 0 and _content.size() != length and not http.is_response_chunked()):
 			return _fail("The connection broke")
 		var headers := {}
-		for line in http.get_response_headers():
+		for line: String in http.get_response_headers():
 			headers[line.get_slice(":", 0).to_lower()] = line.substr(line.find(":") + 1).strip_edges()
 		done.settle({"status": http.get_response_code(), "headers": headers, "text": _content.get_string_from_utf8()})
 
 
 class Socket:
-	extends RefCounted
 	signal _news
 	## Milliseconds for which the other side may answer a close.
 	const CLOSE_MS := 2000
