@@ -267,24 +267,28 @@ describe('rematch', () => {
   });
 
   // Cuts the link to a single Redis.
-  test.skipIf(isOnCluster()).each([1, 2, 3])('that loses Redis at its command %i changes nothing, and a retry succeeds', async (step) => {
-    await using cut = await start();
-    const room = await open(cut);
-    const { link } = cut.service;
-    const call = link.call.bind(link);
-    let steps = 0;
-    const spy = vi
-      .spyOn(link, 'call')
-      .mockImplementation((command, words) =>
-        ++steps === step ? Promise.reject(new Error('Connection is closed.')) : call(command, words),
-      );
-    expect(refusal(await room.act('rematch', room.host))).toEqual([503, 'store_unavailable']);
-    spy.mockRestore();
-    const left = await room.read();
-    expect([left.phase, left.seq, left.nextCode]).toEqual(['lobby', 1, undefined]);
-    const { nextCode } = (await room.act('rematch', room.host)).body.room;
-    expect((await cut.get(`/v1/rooms/${nextCode}`)).body.room.phase).toBe('lobby');
-  });
+  test.skipIf(isOnCluster()).each([1, 2, 3, 4])(
+    'that loses Redis at its command %i changes nothing, and a retry succeeds',
+    async (step) => {
+      await using cut = await start();
+      const room = await open(cut);
+      const { link } = cut.service;
+      const call = link.call.bind(link);
+      let steps = 0;
+      const spy = vi
+        .spyOn(link, 'call')
+        .mockImplementation((command, words) =>
+          ++steps >= step ? Promise.reject(new Error('Connection is closed.')) : call(command, words),
+        );
+      expect(refusal(await room.act('rematch', room.host))).toEqual([503, 'store_unavailable']);
+      expect(steps).toBeGreaterThanOrEqual(step);
+      spy.mockRestore();
+      const left = await room.read();
+      expect([left.phase, left.seq, left.nextCode]).toEqual(['lobby', 1, undefined]);
+      const { nextCode } = (await room.act('rematch', room.host)).body.room;
+      expect((await cut.get(`/v1/rooms/${nextCode}`)).body.room.phase).toBe('lobby');
+    },
+  );
 
   test('counts as one creation, and a repeated rematch counts as none', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '2' }, stoppedClock: true });
