@@ -11,7 +11,9 @@ import { make } from '../../../web/browser/dom.ts';
 export async function startView(asked: Asked): Promise<Shown> {
   const { operator, signal } = asked;
   if (operator.game !== undefined) return searchView(asked);
-  const [search, { items }] = await Promise.all([searchView(asked), admin('/todo', {}, signal)]);
+  // One after the other: the service refuses further costly requests of a key while some wait, also those of the next view.
+  const search = await searchView(asked);
+  const { items } = await admin('/todo', {}, signal);
   return { title: 'Start', parts: [...search.parts, section('Needs a person', listed(todoItems, items)), numbers(asked)] };
 }
 
