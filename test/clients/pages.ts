@@ -26,7 +26,18 @@ const languages: Readonly<Record<string, Ran>> = {
   python(samples, url, folder) {
     const given = join(folder, 'python.json');
     writeFileSync(given, JSON.stringify(samples));
-    return run([languageProgram('clients', 'python3'), pathOf('python.py'), url, given], { PYTHONPATH: join(clients, 'python') });
+    const typed = join(folder, 'samples.py');
+    writeFileSync(typed, typedPython(samples));
+    const mypy = [
+      languageProgram('clients', 'mypy'),
+      '--check-untyped-defs',
+      '--no-error-summary',
+      '--cache-dir',
+      join(folder, 'mypy'),
+      typed,
+    ];
+    const ran = run([languageProgram('clients', 'python3'), pathOf('python.py'), url, given], { PYTHONPATH: join(clients, 'python') });
+    return run(mypy, { MYPYPATH: join(clients, 'python') }) + ran;
   },
   csharp(samples, url, folder) {
     const source = join(folder, 'pages.cs');
@@ -88,6 +99,21 @@ const calledBy = ({ text }: Sample, program: string, pattern: RegExp): string[] 
   [...program.matchAll(pattern)]
     .map(([, name]) => name!)
     .filter((name) => text.includes(`${name}(`) && !REFUSED.test(name) && !text.includes(BOUGHT));
+
+/** The samples in Python as functions of a module, for mypy. Running them does not show that their types fit. */
+function typedPython(samples: readonly Sample[]): string {
+  const names = /^GAME = "(.*)"\.split/m.exec(readFileSync(pathOf('python.py'), 'utf8'))![1]!.split(' ');
+  const game = names.map((name) => `def ${name}(*given: object) -> None: ...\n`).join('');
+  const reader = `from coinop import Client, FileStore\nclient: Client\ncode: str\ntoken: str\n${game}def ask_player(question: str) -> bool: return True\n`;
+  const functions = samples.map(({ text, place }, index) => {
+    // The one without asyncio has the same names.
+    const own = text.includes('coinop.plain')
+      ? text.replace('import Client', 'import Client as Plain').replaceAll('Client(', 'Plain(')
+      : text;
+    return `\n# ${place}\nasync def sample_${index}() -> None:\n${own.replaceAll(/^(?=.)/gm, '    ')}`;
+  });
+  return reader + functions.join('');
+}
 
 /** The program that runs the samples in C#, of which each is a method. */
 function csharpProgram(samples: readonly Sample[]): string {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ._patch import patched
 from ._request import TRY_MS, Fields, backoff, compact, component, failure, is_temporary, picked
@@ -459,7 +459,7 @@ class WatchedPairing(Watched):
 
     _POSITIONS = {"pending": 1, "scanned": 2}
 
-    def __init__(self, client: "Client", pairing: Fields, on_status: Show) -> None:
+    def __init__(self, client: "Client", pairing: Mapping[str, Any], on_status: Show) -> None:
         super().__init__(client, f"/v1/pair/live?token={component(pairing['token'])}", on_status)
         self._pairing = {"token": pairing["token"], "secret": pairing.get("secret")}
         self._since: Optional[str] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 from urllib.parse import quote
 import warnings
 
@@ -136,7 +136,7 @@ class Client(Calls):
         reply = await self._repeat(ROUTES["rooms.match"], wanted, ms, signal)
         return {"ok": True, "room": self.play_room(reply["room"]["code"]), "created": reply["created"]} if reply["ok"] else reply
 
-    def watch_pairing(self, pairing: Fields, on_status: Callable[[Any], None], *, on_state: OnNews = None) -> Watch:
+    def watch_pairing(self, pairing: Mapping[str, Any], on_status: Callable[[Any], None], *, on_state: OnNews = None) -> Watch:
         """Calls back with each status of a pairing of `pairing.open()`. With `claimed` the client has the session."""
         return self._follow(WatchedPairing(self, pairing, _guard(on_status)), on_state)
 
