@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '../environment.ts';
@@ -9,7 +9,7 @@ import { samplesOf, type Sample } from '../page-samples.ts';
 import { Place } from '../proofs/place.ts';
 import type { Stand } from '../proofs/proof.ts';
 import { compiled } from './csharp.ts';
-import { godot } from './godot.ts';
+import { godot, makeGodotProject } from './godot.ts';
 
 const clients = fileURLToPath(new URL('../../src/clients', import.meta.url));
 const pathOf = (name: string): string => fileURLToPath(new URL(`pages/${name}`, import.meta.url));
@@ -42,33 +42,20 @@ const languages: Readonly<Record<string, Ran>> = {
   csharp(samples, url, folder) {
     const source = join(folder, 'pages.cs');
     writeFileSync(source, csharpProgram(samples));
-    try {
-      // A sample ends where the reader's game would use what it has got, and some have nothing to wait for.
-      return run([...compiled(join(folder, 'pages.exe'), source, '-nowarn:219,1998'), url, folder]);
-    } catch (error) {
-      return (error as Error).message;
-    }
+    // A sample ends where the reader's game would use what it has got, and some have nothing to wait for.
+    return run([...compiled(join(folder, 'pages.exe'), source, '-nowarn:219,1998'), url, folder]);
   },
   gdscript(samples, url, folder) {
     const game = join(folder, 'godot');
-    mkdirSync(game);
-    cpSync(join(clients, 'gdscript/addons'), join(game, 'addons'), { recursive: true });
-    const project = readFileSync(join(clients, 'gdscript/project.godot'), 'utf8').replace(
-      'config/name',
-      'run/main_scene="res://main.tscn"\nconfig/name',
-    );
-    writeFileSync(join(game, 'project.godot'), `${project}\n[coinop]\n\nurl="${url}"\n`);
+    makeGodotProject(game, url);
+    cpSync(pathOf('main.gd'), join(game, 'main.gd'));
+    writeFileSync(join(game, 'samples.gd'), gdscriptProgram(samples));
     writeFileSync(
       join(game, 'main.tscn'),
       '[gd_scene format=3]\n[ext_resource type="Script" path="res://main.gd" id="1"]\n[node name="Main" type="Node"]\nscript = ExtResource("1")\n',
     );
-    cpSync(pathOf('main.gd'), join(game, 'main.gd'));
-    writeFileSync(join(game, 'samples.gd'), gdscriptProgram(samples));
-    const command = [godot, '--headless', '--no-header', '--path', game];
-    // Godot finds the names of classes only after an import.
-    run([...command, '--import'], { HOME: folder });
-    const printed = run(command, { HOME: folder });
-    return printed.includes('All samples have run') ? printed : `${printed}error: not all samples have run`;
+    const output = run([godot, '--headless', '--no-header', '--path', game, 'res://main.tscn'], { HOME: folder });
+    return output.includes('All samples have run') ? output : `${output}error: not all samples have run`;
   },
 };
 
@@ -79,11 +66,20 @@ export async function provePages(stand: Stand): Promise<void> {
   for (const [language, ran] of Object.entries(languages)) {
     const page = `docs/clients/${language}.md`;
     const samples = samplesOf(page).map((sample) => ({ ...sample, text: sample.text.replaceAll('https://coinop.example', place.url()) }));
-    const problems = ran(samples, place.url(), folder)
+    const problems = printed(() => ran(samples, place.url(), folder))
       .split('\n')
       .filter((line) => /docs\/clients|SCRIPT ERROR|error: /.test(line));
     if (problems.length > 0) console.log(problems.join('\n'));
     figures.exactly(`problems of the ${samples.length} samples of ${page}`, problems.length, 0);
+  }
+}
+
+/** What some programs print, or why they could not be made. */
+function printed(ran: () => string): string {
+  try {
+    return ran();
+  } catch (error) {
+    return `error: ${(error as Error).message}`;
   }
 }
 
