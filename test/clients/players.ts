@@ -26,7 +26,10 @@ const [python, mcs] = ['python3', 'mcs'].map((name) => languageProgram('clients'
 export const players: readonly Players[] = [
   { language: 'javascript', program: process.execPath, coins: () => [process.execPath, pathOf('coins.ts')] },
   { language: 'python', program: python, coins: () => [python, pathOf('coins.py')], mover: () => [python, pathOf('mover.py')] },
-  { language: 'csharp', program: mcs, coins: (folder) => compiled(join(folder, 'coins.exe'), pathOf('coins.cs')) },
+  {
+    ...{ language: 'csharp', program: mcs, coins: (folder) => compiled(join(folder, 'coins.exe'), pathOf('coins.cs')) },
+    mover: (folder) => compiled(join(folder, 'mover.exe'), pathOf('mover.cs')),
+  },
   { language: 'gdscript', program: godot, coins: () => inGodot(pathOf('coins.gd')), mover: () => inGodot(pathOf('mover.gd')) },
 ];
 
@@ -34,5 +37,7 @@ export const players: readonly Players[] = [
 export const pairs: readonly (readonly [first: string, second: string, moves: number])[] = [
   ['browser', 'python', 1000],
   ['browser', 'gdscript', 500],
+  ['browser', 'csharp', 500],
   ['gdscript', 'python', 500],
+  ['gdscript', 'csharp', 500],
 ];
