@@ -94,7 +94,7 @@ describe('a made-up holding', () => {
 
     using operator = openParts(service);
     const shown = await showWith([pets]).prepare({ accountId } as never, operator.parts, { by: 'test' } as never);
-    expect(shown).toEqual({ reply: { accountId, movedFrom: undefined, petName: 'Fido' } });
+    expect(shown).toEqual({ reply: { accountId, movedFrom: undefined, petName: 'Fido', unreadable: [] } });
 
     const { findings, counts } = await audited(own.location, { holdings: [...holdings, pets] });
     expect(findings).toEqual([{ kind: 'broken_toy', subject: `account ${accountId}`, text: 'One of its toys is broken.' }]);
