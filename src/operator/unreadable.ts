@@ -30,11 +30,12 @@ export function readableReply<Reply extends object>(shape: z.ZodObject, reply: R
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const { error } = shape.safeParse(left);
     if (error === undefined) break;
+    const checked = left;
     for (const { path } of error.issues) {
       // A value that is not there has to be there, so the object around it goes.
-      const wrong = valueAt(left, path) === undefined ? path.slice(0, -1) : path;
+      const wrong = valueAt(checked, path) === undefined ? path.slice(0, -1) : path;
       if (wrong.length === 0) continue;
-      if (valueAt(left, wrong) !== undefined) names.add(path.map(String).join('.'));
+      if (valueAt(checked, wrong) !== undefined) names.add(path.map(String).join('.'));
       left = without(left, wrong);
     }
     left = withoutHoles(left);
