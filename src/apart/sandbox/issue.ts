@@ -86,7 +86,10 @@ export const sandboxIssue = endpoint({
       .enum([...issuableStates, 'pending_canceled', 'purchased'])
       .optional()
       .meta({ description: 'subscription, purchase: its state now.', example: 'active' }),
-    orderId: z.string().optional().meta({ description: 'purchase: its number.', example: 'GPA.3345-1234-5678-90123' }),
+    orderId: z
+      .string()
+      .optional()
+      .meta({ description: 'purchase: its number. Left out while the purchase is pending.', example: 'GPA.3345-1234-5678-90123' }),
     quantity: z.int().optional().meta({ description: 'purchase: units that were bought.', example: 1 }),
     refundedQuantity: z.int().optional().meta({ description: 'purchase: units that are refunded in sum.', example: 0 }),
     expiresAt: z.iso

@@ -37,7 +37,8 @@ interface PurchaseReply {
   readonly purchaseToken: string;
   readonly productId: string;
   readonly packageName: string;
-  readonly orderId: string;
+  /** Undefined while the purchase is pending: Google gives it a number once it has been paid for. */
+  readonly orderId: string | undefined;
   readonly state: ProductState;
   readonly quantity: number;
   readonly refundedQuantity: number;
@@ -56,7 +57,7 @@ export async function issuePurchase(order: PurchaseOrder, services: SandboxServi
   });
   const { productId, packageName, orderId, state, quantity, refundedQuantity } = issued;
   return {
-    ...{ purchaseToken, productId, packageName, orderId, state, quantity, refundedQuantity },
+    ...{ purchaseToken, productId, packageName, orderId: state === 'pending' ? undefined : orderId, state, quantity, refundedQuantity },
     ...(order.notify === true
       ? { notified: await deliverNotification(services, productNotificationOf(issued, before, purchaseToken, services.now())) }
       : {}),
