@@ -19,7 +19,7 @@ export const rename = accountChange({
   role: 'support',
   summary: 'Gives a player another name, on all boards, in the rooms of the last two weeks, and in the future.',
   description:
-    'Whatever name the account sends later, boards, rooms and pairings show this one, until `unname`. It moves with a guest. At most 10,000 ' +
+    'Whatever name the account sends later, boards, rooms and pairings show this one, until the name is taken back (`unname`). It moves with a guest. At most 10,000 ' +
     'accounts have a given name.',
   fields: { name: PlayerName },
   reply: z.object({ accountId: AccountId, boards: z.number().int(), rooms: z.number().int() }),

@@ -232,6 +232,18 @@ describe.skipIf(noBrowser)('the console', () => {
       await desk.search('name:nobody-has-it', /^Nobody was found$/);
     });
 
+    extra('"I bought 500 and got none": a purchase that is not paid for has no number, and its account says so', async () => {
+      const desk = await open('support');
+      const { installId, accountId } = await aPlayer();
+      const { purchaseToken, orderId } = await issue(service, { kind: 'purchase', state: 'pending', obfuscatedAccountId: accountId });
+      expect(orderId).toBeUndefined();
+      const { body } = await service.post('/v1/purchases', { installId, purchaseToken, store: 'google' });
+      await desk.search('GPA.0000-0000-0000-00000', /^Nobody was found$/);
+      await shows(desk.page, '.lead', 'only once the purchase has been paid for');
+      await desk.search(installId);
+      await shows(desk.page, 'main', `no number yet, purchase ${body.purchase.purchaseId}`);
+    });
+
     const inTheEnd = '#main section:last-of-type';
 
     extra('"compensate 2,000 players": looked at first, granted once the number and the key were typed, and reported', async () => {

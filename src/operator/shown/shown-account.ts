@@ -157,7 +157,8 @@ export const coinPurchases: Listing<RowOf<'coinPurchases'>> = {
   columns: {
     'At (UTC)': ({ at }) => time(at),
     Product: ({ productId, purchaseId }) => link(productId, ['purchases', purchaseId]),
-    Order: ({ orderId, purchaseId }) => orderId ?? purchaseId,
+    // The terminal has no links: a purchase is named by its id there.
+    Order: ({ orderId, purchaseId }) => orderId ?? `no number yet, purchase ${purchaseId}`,
     Units: ({ quantity }) => quantity,
     State: ({ state: of, refundedQuantity }) => (refundedQuantity === undefined ? of : `${of}, ${refundedQuantity} refunded`),
     Coins: (purchase) => coins(purchase.coins),

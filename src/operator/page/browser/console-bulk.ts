@@ -32,6 +32,10 @@ interface BulkWords {
   readonly path: string;
   /** Above the form. */
   readonly file: string;
+  /** Below the file, in front of the sentence about installIds. Empty, or with a blank at its end. */
+  readonly fileHint: string;
+  readonly keyLabel: string;
+  readonly keyHint: string;
   readonly warning: string;
   /** `Grant`, in front of a number of coins. */
   readonly act: string;
@@ -47,6 +51,9 @@ const GRANT: BulkWords = {
   title: 'Bulk grant',
   path: '/v1/admin/coins/grant-many',
   file: 'A CSV file with a column accountId or installId',
+  fileHint: '',
+  keyLabel: 'Key of the event',
+  keyHint: 'With the same key an account gets coins only once.',
   warning: 'A wrong grant can be taken back, but not what was spent meanwhile.',
   act: 'Grant',
   acting: 'Granting',
@@ -71,6 +78,9 @@ const TAKE_BACK: BulkWords = {
   title: 'Take a grant back',
   path: '/v1/admin/coins/take-back',
   file: 'The report of the grant, or another CSV file with a column accountId or installId',
+  fileHint: 'Without the report, any list that has these accounts will do: from the others nothing is taken. ',
+  keyLabel: 'Key of the grant',
+  keyHint: 'The log has it, at “coins grant”. The ledgers say who was granted how much under it.',
   warning: 'A grant can be taken back once. To give the coins again takes another grant.',
   act: 'Take back',
   acting: 'Taking back',
@@ -141,18 +151,9 @@ async function bulkView(
   const form = make(
     'form',
     { className: 'stack' },
-    field(words.file, file, 'An installId is a secret: this browser turns it into the accountId, and sends it nowhere.'),
+    field(words.file, file, `${words.fileHint}An installId is a secret: this browser turns it into the accountId, and sends it nowhere.`),
     field('or its lines', text),
-    make(
-      'div',
-      { className: 'halves' },
-      own,
-      field(
-        marked(kind === bulkGrant ? 'Key of the event' : 'Key of the grant', key),
-        key,
-        kind === bulkGrant ? 'With the same key an account gets coins only once.' : 'The ledgers say who was granted how much under it.',
-      ),
-    ),
+    make('div', { className: 'halves' }, own, field(marked(words.keyLabel, key), key, words.keyHint)),
     field(marked('Reason, for other operators', reason), reason),
     said,
     make('div', { className: 'row' }, make('button', { type: 'submit', className: 'primary', textContent: 'Look first' })),

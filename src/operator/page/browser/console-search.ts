@@ -76,9 +76,10 @@ export async function foundView({ again }: Asked): Promise<Shown> {
 function whyNobody(who: string): string {
   if (!/^(order:|purchase:|GPA\.)/i.test(who) && !/^\d{15,16}$/.test(who)) return 'Try another id or name of the user.';
   return (
-    'The service knows no such order. The store may not have confirmed the payment yet, the order may be of another app, or the app has never ' +
-    'sent it: ask the user to open the app while signed in, which sends bought coins again. If the coins do not come within minutes, compare ' +
-    'the number with the receipt, and look for the order in the console of the store.'
+    'The service knows no such order. Google Play tells the number only once the purchase has been paid for: search for the user by another ' +
+    'id, and look at the purchases of coins in the account, or at the stuck ones under “Purchases”. Otherwise the order may be of another ' +
+    'app, or the app has never sent it: ask the user to open the app while signed in, which sends bought coins again. If the coins do not ' +
+    'come within minutes, compare the number with the receipt, and look for the order in the console of the store.'
   );
 }
 
