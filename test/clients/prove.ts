@@ -76,7 +76,7 @@ async function playAll(stand: Stand): Promise<void> {
     console.log(`| ${kind}: ${name} | ${columns.map((column) => column[index]).join(' | ')} |`);
 }
 
-/** Plays all cases with one client. Returns the outcome of each. */
+/** Plays all cases with one client. Returns the seconds of each, `NO` for one that it does not play, and `cannot` for one that it lacks. */
 async function playWith({ figures, closing }: Stand, language: Language): Promise<string[]> {
   const player = new Player(language);
   closing.push(() => player.close());
@@ -87,8 +87,9 @@ async function playWith({ figures, closing }: Stand, language: Language): Promis
       outcomes.push('cannot');
       continue;
     }
+    const startedAt = performance.now();
     const problem = await player.play(each);
-    outcomes.push(problem === undefined ? 'yes' : 'NO');
+    outcomes.push(problem === undefined ? `${((performance.now() - startedAt) / 1000).toFixed(2)} s` : 'NO');
     if (problem !== undefined) console.log(`${language.name}: ${each.kind}: ${each.name}\n    ${problem}`);
   }
   const failures = outcomes.filter((each) => each === 'NO').length;
