@@ -109,4 +109,5 @@ export function complaints(page: Page, expected: RegExp = /^$/): string[] {
 }
 
 /** Presses a button, once it has done what it was pressed for before. In a page behind another page a mouse click takes Chromium 2 s. */
-export const press = (page: Page, selector: string): Promise<void> => page.dispatchEvent(`${selector}:not([aria-busy="true"])`, 'click');
+export const press = (page: Page, selector: string): Promise<void> =>
+  page.locator(selector).and(page.locator(':not([aria-busy="true"])')).dispatchEvent('click');
