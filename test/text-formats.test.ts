@@ -12,6 +12,7 @@ import { seasonThreshold } from '../src/features/highscores/model.ts';
 import { noteText } from '../src/features/notes/model.ts';
 import { listedRoom, listEntry, roomSummary } from '../src/features/rooms/list/list-model.ts';
 import { playerRecord, privatePart } from '../src/features/rooms/record.ts';
+import { indexedRoom } from '../src/features/rooms/room-index.ts';
 import { served } from '../src/features/rooms/channel-uptime.ts';
 import { endedSave, saveVersion } from '../src/features/saves/model.ts';
 import { ScriptRunner } from '../src/redis/script-runner.ts';
@@ -30,6 +31,7 @@ const formats: readonly Declared[] = [
     playerRecord,
     privatePart,
     served,
+    indexedRoom,
     sessionEntry,
     signInEntry,
     purchaseLine,
