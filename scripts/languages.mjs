@@ -13,6 +13,7 @@ const homeOf = (proof) => join(cache, 'languages', proof);
 // What the generated clients import.
 const imports = ['libnewtonsoft-json5.0-cil', 'php-guzzlehttp-guzzle', 'php-guzzlehttp-psr7', 'ruby-typhoeus'].concat([
   'python3-urllib3',
+  'python3-certifi',
   'python3-six',
   'python3-dateutil',
 ]);
