@@ -86,7 +86,7 @@ export const languages: readonly Language[] = [
       const own = ['Game.java', 'JsonNullable.java', 'JsonNullableModule.java']
         .map((name) => join(games, name))
         .concat(join(client, 'Calls.java'));
-      return { program: 'javac', args: ['-nowarn', '-d', join(client, 'classes'), '-cp', jar, ...sources, ...own] };
+      return { program: 'javac', args: ['-nowarn', '-encoding', 'UTF-8', '-d', join(client, 'classes'), '-cp', jar, ...sources, ...own] };
     },
     call: (client, jar, url) => ({ program: 'java', args: ['-cp', `${join(client, 'classes')}:${jar}`, 'Game', url] }),
     printed: GAME,
