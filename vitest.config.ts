@@ -38,7 +38,7 @@ const APART = [
   'test/features/health/ready.test.ts',
   'test/features/highscores/{banned,board-cache,board-upgrade,random-board,seasons}.test.ts',
   'test/features/names/name-words.test.ts',
-  'test/features/numbers/numbers.test.ts',
+  'test/features/numbers/{kills,numbers}.test.ts',
   'test/features/purchases/coins/{chaos,claim-purchase,crash,kept-notices}.test.ts',
   'test/features/purchases/test-purchases.test.ts',
   'test/features/rooms/{feed,presence,resharding,seat-grace}.test.ts',
@@ -48,7 +48,7 @@ const APART = [
   'test/features/guest-moves/{move-crash,move-interleaved,move-purchases}.test.ts',
   'test/features/purchases/subscription/{purchase-check,saga,without-end}.test.ts',
   'test/features/webhooks/{allowed-addresses,endpoint-health,example,request-places,sender,shared-log-reader,waiting-events,webhook-auditor}.test.ts',
-  'test/operator/{find-account,list-accounts,log,move-purchase,purchases,take-back-grant,todo}.test.ts',
+  'test/operator/{damaged,find-account,list-accounts,log,move-purchase,purchases,take-back-grant,todo}.test.ts',
   'test/realtime/{bearer,cluster,databases,drain,long-poll,missed,pairing,processes,rooms,session-end}.test.ts',
   'test/apart/sandbox/subscription-lifecycle.test.ts',
 ];
