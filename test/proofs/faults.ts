@@ -71,6 +71,8 @@ export function reshard({ pipeline, seconds = Infinity }: { pipeline?: number; s
     for (const until = now() + 1000 * seconds; stage.goesOn() && now() < until; moves++)
       await place.moveSlot(slots[moves % slots.length]!, pipeline);
     stand.history.event(`moved ${moves} times`);
+    // Another fault may follow. If a primary died with a slot that its replicas do not have yet, the data of the slot would be lost.
+    await place.replicated();
     return { 'moves of slots': moves };
   };
 }

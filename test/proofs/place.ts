@@ -187,6 +187,16 @@ export class Place implements Served {
     this.#owners.clear();
   }
 
+  /** Resolves once the replicas have all that their primaries have now: a failover then loses nothing of it. */
+  async replicated(): Promise<void> {
+    await this.cluster!.look();
+    const { nodes } = this.cluster!;
+    for (const primary of nodes.filter(({ role }) => role === 'primary')) {
+      const offset = await offsetOf(primary);
+      for (const replica of nodes.filter((node) => node.primary === primary)) while ((await offsetOf(replica)) < offset) await pause(5);
+    }
+  }
+
   /** Stops the processes, and starts them on the same data. @param more settings in addition to those of the place */
   async restart(more: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.#end();
@@ -226,9 +236,10 @@ export class Place implements Served {
   }
 }
 
-async function offsetOf(replica: TestNode): Promise<number> {
-  const about = String(await repeated(() => replica.call('INFO', 'replication')));
-  return Number(/^slave_repl_offset:(\d+)/m.exec(about)![1]);
+/** How many bytes of commands a replica has, or a primary has written for its replicas. */
+async function offsetOf(node: TestNode): Promise<number> {
+  const about = String(await repeated(() => node.call('INFO', 'replication')));
+  return Number((/^slave_repl_offset:(\d+)/m.exec(about) ?? /^master_repl_offset:(\d+)/m.exec(about))![1]);
 }
 
 export const anyOf = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(Math.random() * items.length)];
