@@ -1,7 +1,7 @@
 -- Functions that change an account's standing, and checks before a change. standing.ts has the formats of the record's parts. These
 -- functions are not in standing.lua, because each function in standing.lua costs a batch of coin operations 45 ns.
--- Gives record_of(), move_of(), is_frozen(), had_moved(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
--- keep_tombstone() and add_guest(). Functions that write check nothing.
+-- Gives record_of(), move_of(), is_frozen(), had_moved(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(),
+-- mark_deleted(), keep_tombstone() and add_guest(). Functions that write check nothing.
 
 -- Returns the text in Redis that says whether the account is open, moved, banned or deleted, or '' if there is no text. `parseStanding` of
 -- standing.ts reads this text.

@@ -128,7 +128,7 @@ function refuseUnreadable(error: unknown): never {
 /** The room, without the members that are damaged. */
 async function readableRoom(code: string, fields: RoomFields, parts: Parts): Promise<z.output<typeof ShownRoom>> {
   const whole = await new Parts().read('room', () => JSON.parse(roomJson(fields)) as z.output<typeof Room>);
-  // The code that the operator asks for is right, whatever the room says.
+  // The reply has the code of the request, because the code in the record may be damaged.
   if (whole !== undefined) return { ...whole, code };
   const members: [string, unknown][] = [];
   for (const name of roomFields.filter(isMember)) {

@@ -124,7 +124,7 @@ const page = (
   });
 </script>`;
 
-/** A player of a pair, with a line of its own to the service. */
+/** A player of a pair. Its connection to the service is its own, so that it can be cut alone. */
 interface Seat {
   kill: () => void | Promise<unknown>;
   output: () => string | Promise<string>;
@@ -307,7 +307,7 @@ const readmes: readonly Readme[] = [
   },
 ];
 
-/** The programs of the READMEs of the clients do what they say: a first credit, and tic-tac-toe against the page of the example. */
+/** Runs the programs of the clients' READMEs: the first credit, and tic-tac-toe against the page of the example. */
 export async function proveReadmes(stand: Stand): Promise<void> {
   const place = await Place.open({ settings: { PORT: await freePort(), NODE_ENV: 'development' } }, stand);
   for (const readme of readmes)

@@ -50,7 +50,7 @@ const STAND_INS = `
   };
 `;
 
-/** What a game does with the library. Returns what it finds. */
+/** A game that uses the library in a browser. It returns the faults that it finds. */
 const GAME = `async (url) => {
   const state = (id) => call('CoinopSocketState', id);
   const next = async (id) => {

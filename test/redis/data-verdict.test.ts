@@ -39,7 +39,7 @@ test('a heartbeat that the replicas confirm while a check is under way does not 
   await second;
   expect(logged).toEqual([]);
 
-  // Data that is older than what was confirmed before the check is still noticed.
+  // The verdict still notices data that is older than what was confirmed before the check.
   const third = verdict.check();
   checks![2]!(found(5500, 6500, AT - 1000, AT + 1000));
   await third;

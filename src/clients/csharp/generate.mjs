@@ -11,7 +11,7 @@ export const file = 'Runtime/Core/Calls.cs';
 export function generated({ version, calls, types }) {
   const replies = new Set(calls.map(({ reply }) => reply));
   const features = [...new Set(calls.map(({ feature }) => feature))];
-  // A part of each client makes the other calls of saves, and is a field of its own.
+  // Saves.cs, which is written by hand, has the calls that save and load. The client has it as a field already.
   const fields = features.filter((feature) => feature !== 'saves');
   return `// The calls of the API and their types, made from the OpenAPI document by \`npm run build:clients\`.
 using System;

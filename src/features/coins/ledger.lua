@@ -209,8 +209,8 @@ local function tell_entry(ledger, seq, balance, operation)
 end
 
 -- Appends an entry. The calling script has already added the entry's idempotency key to the index, unless the key need not be found.
--- `coins` are those of the operation, as a number. `origin` may be nil or ''. `is_guests` is true for the copy of a guest's ledger. The copy emits no events, because the guest's own slot
--- emits them.
+-- `coins` are those of the operation, as a number. `origin` may be nil or ''. `is_guests` is true for the copy of a guest's ledger. The copy
+-- emits no events, because the guest's own slot emits them.
 local function append(ledger, seq, balance, coins, operation, key, origin, is_guests)
   local at = time_text()
   if origin and origin ~= '' then at = at .. '~' .. origin end

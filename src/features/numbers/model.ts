@@ -1,5 +1,5 @@
 import { COUNTERS, COUNTED_DAYS, COUNTERS_TAG, COUNTED_DAY_MS } from '../../redis/counters.ts';
-import { ENTRY_TYPES, entryLetters, type EntryType } from '../coins/model.ts';
+import { dayOf, ENTRY_TYPES, entryLetters, type EntryType } from '../coins/model.ts';
 
 /**
  * The numbers of a UTC day: what happened to coins, accounts and rooms. Scripts count most of them (`redis/counters.ts`), exactly:
@@ -26,8 +26,8 @@ export const numberKeys = {
 
 export const HOUR_MS = 3_600_000;
 
-/** The first millisecond of a UTC day, as text: `2026-11-22`. */
-export const dayText = (day: number): string => new Date(day * COUNTED_DAY_MS).toISOString().slice(0, 10);
+/** A UTC day by its number, as text: `2026-11-22`. */
+export const dayText = (day: number): string => dayOf(day * COUNTED_DAY_MS);
 
 /** The counters of a day, by their names. */
 export type Counters = ReadonlyMap<string, number>;

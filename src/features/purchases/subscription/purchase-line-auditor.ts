@@ -65,7 +65,7 @@ async function checkLines(id: string, probe: Probe): Promise<Finding[]> {
     // After a move the record of a guest's purchase still has the guest's id.
     else if (owner !== id && !leadsTo(await standingIn(owner ?? '', probe), id))
       findings.push(await foreignLine(id, hash, owner ?? '', probe));
-    // A damaged record has a finding of its own, and the line may be all that is left of the right values.
+    // Another check reports a damaged record. The line stays, because it may be the only copy of the right values.
     else if (isDamaged(words)) continue;
     else if (line !== [hash, ...words].join(' '))
       find(
